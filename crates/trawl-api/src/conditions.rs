@@ -1,0 +1,130 @@
+//! Condition types and reasons as closed enums, and the one way to merge a condition into a status.
+
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::{Condition, Time};
+use k8s_openapi::jiff::Timestamp;
+
+macro_rules! words {
+    ($(#[$meta:meta])* $name:ident: $($word:ident)*) => {
+        $(#[$meta])*
+        #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+        pub enum $name { $($word),* }
+
+        impl $name {
+            /// Every value, in the order of the documentation.
+            pub const ALL: &'static [Self] = &[$(Self::$word),*];
+
+            /// The word on the wire.
+            pub fn as_str(self) -> &'static str {
+                match self { $(Self::$word => stringify!($word)),* }
+            }
+
+            /// The value of a word on the wire.
+            pub fn from_wire(text: &str) -> Option<Self> {
+                match text { $(stringify!($word) => Some(Self::$word),)* _ => None }
+            }
+        }
+
+        impl std::fmt::Display for $name {
+            fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+                f.write_str(self.as_str())
+            }
+        }
+    };
+}
+
+words! {
+    /// Condition types of all kinds.
+    ConditionType:
+    Accepted TargetsResolved WorkloadReady AnalyzersHealthy PacketsObserved TapResolved
+    SourceConnected WithinRateLimit Ready TargetReady FilterValid CaptureStarted ArtifactVerified
+    Downloadable RetentionEnforced DeviceReachable MirrorConfigured
+}
+
+words! {
+    /// Condition reasons.
+    Reason:
+    Accepted InvalidSpec WrongNamespace AuditUnavailable DependencyUnavailable TargetsResolved
+    NoEligibleTargets AmbiguousTargets InterfaceConflict WorkloadReady WorkloadUnavailable
+    WorkloadProgressing AnalyzersHealthy AnalyzerDegraded AnalyzerFailed ProbeUnavailable
+    PacketsObserved NoPacketsObserved InterfaceMissing ContentStale CaptureModeDegraded TapResolved
+    TapNotFound TapNotActive SourceConnected SourceDisconnected SourceGap WorkerStale
+    WithinRateLimit RateLimited CooldownActive Disarmed TargetReady TargetUnavailable FilterValid
+    FilterInvalid FilterRejectsAll CaptureStarted CaptureFailed ArtifactVerified ArtifactMissing
+    ChecksumMismatch StorageFailure Downloadable NotDownloadable RetentionEnforced RetentionFailed
+    Expired Pending DeviceReachable DeviceUnreachable DeviceUnsupported DeviceUntrusted
+    DeviceRefused MirrorConfigured MirrorDrifted DeviceConflict CredentialMissing
+}
+
+/// What a condition asserts.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Truth {
+    True,
+    False,
+    Unknown,
+}
+
+impl Truth {
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::True => "True",
+            Self::False => "False",
+            Self::Unknown => "Unknown",
+        }
+    }
+}
+
+/// A condition before it is merged: no transition time yet.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Observed {
+    pub type_: ConditionType,
+    pub truth: Truth,
+    pub reason: Reason,
+    /// At most 512 bytes reach the status.
+    pub message: String,
+}
+
+impl Observed {
+    pub fn new(type_: ConditionType, truth: Truth, reason: Reason, message: impl Into<String>) -> Self {
+        Self { type_, truth, reason, message: message.into() }
+    }
+}
+
+/// Longest condition message, in bytes.
+pub const MAX_MESSAGE_BYTES: usize = 512;
+
+/// Turns `observed` into a Condition. The transition time of `previous` is kept while the status is the same.
+pub fn merge(previous: &[Condition], observed: &Observed, generation: i64, now: Timestamp) -> Condition {
+    let status = observed.truth.as_str();
+    let last_transition_time = previous
+        .iter()
+        .find(|c| c.type_ == observed.type_.as_str() && c.status == status)
+        .map_or(Time(now), |c| c.last_transition_time.clone());
+    Condition {
+        type_: observed.type_.as_str().into(),
+        status: status.into(),
+        reason: observed.reason.as_str().into(),
+        message: truncate(&observed.message, MAX_MESSAGE_BYTES),
+        observed_generation: Some(generation),
+        last_transition_time,
+    }
+}
+
+/// Whether a condition is `True` and was observed at `generation`; older or missing is not.
+pub fn is_true(conditions: &[Condition], type_: ConditionType, generation: i64) -> bool {
+    conditions
+        .iter()
+        .any(|c| c.type_ == type_.as_str() && c.status == "True" && c.observed_generation == Some(generation))
+}
+
+/// Cuts `text` to at most `max` bytes at a character boundary and replaces control characters by spaces.
+pub fn truncate(text: &str, max: usize) -> String {
+    let mut out = String::with_capacity(text.len().min(max));
+    for c in text.chars() {
+        let c = if c.is_control() { ' ' } else { c };
+        if out.len() + c.len_utf8() > max {
+            break;
+        }
+        out.push(c);
+    }
+    out
+}

@@ -1,0 +1,7 @@
+//! What a capture leaves behind: manifest, progress records, object keys and pcapng verification.
+#![forbid(unsafe_code)]
+
+pub mod keys;
+pub mod manifest;
+pub mod outcome;
+pub mod progress;

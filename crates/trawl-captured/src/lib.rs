@@ -1,0 +1,1 @@
+//! The per-node capture daemon, the one privileged program of Trawl.

@@ -1,0 +1,6 @@
+//! Installation configuration and the instructions that the operator hands its pods.
+#![forbid(unsafe_code)]
+
+pub mod installation;
+pub mod pods;
+pub mod store;

@@ -1,0 +1,277 @@
+//! The messages. Field names are wire contract: `camelCase` JSON, unknown fields refused.
+
+use serde::{Deserialize, Serialize};
+
+/// Version carried by every request; the daemon refuses any other.
+pub const PROTOCOL_VERSION: u32 = 1;
+/// Largest JSON body of one message, in bytes.
+pub const MAX_MESSAGE_BYTES: usize = 64 * 1024;
+/// Where captured listens unless told otherwise.
+pub const DEFAULT_SOCKET: &str = "/run/trawl/captured.sock";
+/// How long an attachment survives the connection that made it, in seconds, so that a restarted sensor finds
+/// it (and its counters) again.
+pub const ATTACH_LINGER_SECS: u64 = 30;
+
+/// What a client sends, once per connection.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub struct Request {
+    /// Must equal [`PROTOCOL_VERSION`].
+    pub version: u32,
+    /// What is asked for.
+    pub body: RequestBody,
+}
+
+/// The four requests.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(tag = "type", content = "value")]
+pub enum RequestBody {
+    /// Open an interface for a tap. Idempotent for the same tap and source. The attachment lives as long as the
+    /// connection stays open, and [`ATTACH_LINGER_SECS`] longer.
+    Attach(Attach),
+    /// Close a tap's interface at once.
+    Detach(Detach),
+    /// Ask for everything that captured knows of its attachments.
+    Status,
+    /// Cut a capture. The output file travels with this message as one `SCM_RIGHTS` descriptor. Half-closing the
+    /// connection cancels (the file is finished and summarised); hanging up ends it as well.
+    Capture(Capture),
+}
+
+/// Who owns an attachment.
+#[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub struct TapIdentity {
+    pub namespace: String,
+    pub name: String,
+    /// UID of the NetworkTap object; a re-created tap of the same name is another tap.
+    pub uid: String,
+}
+
+/// What kind of interface is opened, and so by which means: a mirror interface by AF_XDP, a node's own
+/// interface by AF_PACKET only.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(tag = "type", content = "value")]
+pub enum Source {
+    MirrorInterface(InterfaceSpec),
+    NodeInterface(InterfaceSpec),
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub struct InterfaceSpec {
+    /// Linux interface name, 1 to 15 bytes.
+    pub interface: String,
+    pub promiscuous: bool,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub struct Attach {
+    pub tap: TapIdentity,
+    pub source: Source,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub struct Detach {
+    pub tap: TapIdentity,
+}
+
+/// A bounded capture on an attached interface.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub struct Capture {
+    /// The attachment to read from.
+    pub tap: TapIdentity,
+    /// BPF text, at most 1024 bytes of printable ASCII; absent or empty captures everything.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub filter: Option<String>,
+    /// 1 ms to 1 h.
+    pub duration_ms: u64,
+    /// Upper bound of the whole file in bytes, 1 MiB to 1 GiB.
+    pub max_size_bytes: u64,
+    /// Bytes kept of each packet: 0 for all, or 64 to 262144.
+    pub snaplen: u32,
+    /// How far before now the capture should begin, in milliseconds, 0 to 300000. The reply says what was covered.
+    #[serde(default)]
+    pub pre_trigger_ms: u64,
+    /// Comments for the pcapng section header: who asked, and why. At most 16 of 1024 bytes.
+    #[serde(default)]
+    pub comments: Vec<String>,
+}
+
+/// What captured sends. `Attach` is answered by `Attached` (the connection then stays open), `Detach` by `Detached`,
+/// `Status` by `Status`, `Capture` by `FilterAccepted`, `Started`, `Progress`..., `Ended`. `Error` ends any of them.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(tag = "type", content = "value")]
+pub enum Reply {
+    Attached(AttachmentStatus),
+    Detached,
+    Status(DaemonStatus),
+    FilterAccepted,
+    Started(Started),
+    /// About once a second.
+    Progress(Progress),
+    Ended(Ended),
+    Error(ErrorReply),
+}
+
+/// How frames arrive. Reported only after it was read back from the socket.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum CaptureMode {
+    ZeroCopy,
+    Copy,
+    Generic,
+    AfPacket,
+}
+
+impl CaptureMode {
+    /// The word used in status, manifests and metrics.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::ZeroCopy => "zero-copy",
+            Self::Copy => "copy",
+            Self::Generic => "generic",
+            Self::AfPacket => "af-packet",
+        }
+    }
+}
+
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct DaemonStatus {
+    pub daemon_version: String,
+    /// Nanoseconds since the epoch. A change means that counters began anew.
+    pub started_at_ns: u64,
+    pub attachments: Vec<AttachmentStatus>,
+}
+
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct AttachmentStatus {
+    pub tap: TapIdentity,
+    pub source: Source,
+    pub ifindex: u32,
+    pub mode: CaptureMode,
+    /// Whether a frame has arrived in this mode.
+    pub mode_proved: bool,
+    /// Why each better mode was refused, in words.
+    pub mode_refusals: Vec<String>,
+    pub link_up: bool,
+    /// When this attachment was opened; its counters count from then.
+    pub attached_at_ns: u64,
+    pub last_packet_ns: Option<u64>,
+    pub counters: Counters,
+    pub active_captures: u32,
+    /// What is wrong now (interface gone, socket error); `None` when frames can arrive.
+    pub problem: Option<String>,
+}
+
+/// Per-attachment totals since it was opened. `None` is "not measured", never zero.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Counters {
+    /// Frames that reached captured.
+    pub packets: u64,
+    pub bytes: u64,
+    /// Lost before user space because the ring was full or the fill ring was empty.
+    pub dropped_ring: Option<u64>,
+    /// Lost in the NIC or driver.
+    pub dropped_nic: Option<u64>,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Started {
+    pub interface: String,
+    pub mode: CaptureMode,
+    pub started_at_ns: u64,
+    /// The start that was asked for, and the earliest moment that the file covers.
+    pub requested_from_ns: u64,
+    pub covered_from_ns: u64,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Progress {
+    pub packets: u64,
+    /// Bytes of the file so far.
+    pub bytes: u64,
+    pub elapsed_ms: u64,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+pub enum StopReason {
+    Duration,
+    Size,
+    Cancelled,
+    Error,
+}
+
+/// The finished file, as its writer knows it.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Ended {
+    pub stop_reason: StopReason,
+    pub started_at_ns: u64,
+    pub ended_at_ns: u64,
+    /// Packets in the file.
+    pub packets: u64,
+    /// Length of the file in bytes.
+    pub bytes: u64,
+    /// Lower-case hex of the file's SHA-256, computed while it was written.
+    pub sha256: String,
+    pub first_packet_ns: Option<u64>,
+    pub last_packet_ns: Option<u64>,
+    /// Packets of which only the first `snaplen` bytes were kept.
+    pub truncated_packets: u64,
+    pub balance: LossBalance,
+    /// Where the stamps come from, for example `kernel-realtime`.
+    pub clock_source: String,
+    /// For `StopReason::Error`: what went wrong.
+    pub message: Option<String>,
+}
+
+/// `seen = matched + filtered`; `written = matched - lost_writer`; the rest never reached captured.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct LossBalance {
+    pub seen: u64,
+    pub matched: u64,
+    pub filtered: u64,
+    pub written: u64,
+    /// Matched, but the writer could not keep up or the size bound had been reached.
+    pub lost_writer: u64,
+    pub lost_ring: Option<u64>,
+    pub lost_nic: Option<u64>,
+}
+
+/// Why a request was refused. The code is for programs, the message for people.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct ErrorReply {
+    pub code: ErrorCode,
+    /// The request field at fault, in dotted form.
+    pub field: Option<String>,
+    /// Names the limit and what to do; never echoes filter text.
+    pub message: String,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+pub enum ErrorCode {
+    MalformedRequest,
+    UnsupportedVersion,
+    MessageTooLarge,
+    NotAuthorized,
+    InvalidBounds,
+    InvalidFilter,
+    FilterRejectsAll,
+    InterfaceUnavailable,
+    InterfaceConflict,
+    TooManyCaptures,
+    MissingDescriptor,
+    OutputFailed,
+    Internal,
+}

@@ -1,0 +1,1 @@
+//! Filter text to a checked BPF program, without name resolution.

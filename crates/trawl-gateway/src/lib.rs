@@ -1,0 +1,1 @@
+//! Authorised download of capture artifacts.

@@ -1,0 +1,1 @@
+//! Kubernetes client set-up, server-side apply, health endpoints and start-up shared by the programs.

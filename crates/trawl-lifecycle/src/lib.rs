@@ -1,0 +1,1 @@
+//! State machines of CaptureJob and NetworkTap: facts in, decision out.

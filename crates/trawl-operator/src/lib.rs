@@ -1,0 +1,1 @@
+//! The controllers that carry out NetworkTaps and CaptureJobs.

@@ -1,0 +1,1 @@
+//! The capture Job's sidecar: progress records become status.

@@ -1,0 +1,1 @@
+//! The capture Job: asks captured, hashes, uploads, writes the manifest.
