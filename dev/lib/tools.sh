@@ -75,21 +75,21 @@ find_tool() {
 # build_tools GROUP NAME...: builds what is still missing; a second run waits for the first and finds its work done.
 build_tools() (
   local group=$1 target name flags start work i=0
-  local -a missing=()
+  local -a wanted=()
   shift; target=$(cache_dir "$group"); mkdir -p "$target"
   exec 7<"$target"
   flock -n 7 || { say "another run builds the $group tools; waiting for it"; flock 7; }
-  for name; do [ -x "$target/$name" ] || missing+=("$name"); done
-  [ ${#missing[@]} -gt 0 ] || exit 0
+  for name; do [ -x "$target/$name" ] || wanted+=("$name"); done
+  [ ${#wanted[@]} -gt 0 ] || exit 0
   if [ "$group" = kubernetes ] && [ ! -x "$target/kube-apiserver" ]; then
     say "the first build of Kubernetes $(tool_version kubelet) takes about 10 minutes on 2 cores; it is kept in $target"
   fi
   work=$(mktemp -d "$target/.build.XXXXXX"); trap 'rm -rf "$work"' EXIT
-  cd "$DEV_DIR/toolchain/$group"
+  cd "$DEV_DIR/toolchain/$group" || exit
   flags=$(linker_flags "$group")
-  for name in "${missing[@]}"; do
+  for name in "${wanted[@]}"; do
     i=$((i + 1)); start=$(now_ms)
-    say "building $name $(tool_version "$name") ($i of ${#missing[@]})"
+    say "building $name $(tool_version "$name") ($i of ${#wanted[@]})"
     CGO_ENABLED=0 GOFLAGS='' go build "${GO_BUILD_FLAGS[@]}" -buildvcs=false -mod=readonly -ldflags "$flags" -o "$work/$name" "$(tool_package "$name")" 7<&- 9<&- ||
       die "building $name failed; the compiler's message is above"
     mv "$work/$name" "$target/$name"
