@@ -68,3 +68,9 @@ wait_for() {
 
 # Prints KEY=value safely quoted for 'eval' and for 'source'.
 env_line() { printf '%s=%q\n' "$1" "$2"; }
+
+# write_if_changed FILE: standard input becomes the file; an equal file is not touched, for some programs watch theirs.
+write_if_changed() {
+  cat >"$1.new"
+  if cmp -s "$1.new" "$1"; then rm -f "$1.new"; else mv "$1.new" "$1"; fi
+}
