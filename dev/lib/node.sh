@@ -149,6 +149,7 @@ node_down() {
   stop_process kubelet 5
   stop_process node-init 2
   stop_process containerd 2
+  [ -e "$S/pids" ] || kill_strays
   local i
   for ((i = 0; i < 100; i++)); do
     ! cgroups_gone || break

@@ -132,6 +132,10 @@ failing_up() {
   printf '#!/bin/sh\necho "E0101 00:00:00.000000 1 run.go:1] broken on purpose" >&2\nexit 1\n' >"$bin/kubelet"; chmod +x "$bin/kubelet"
   check "a failing up prints the log line that says why" 'kubelet says: .*broken on purpose' env TRAWL_BIN_DIR="$bin" "$DEV/cluster" up --name $B
   succeeds "down after a failed up" "$DEV/cluster" down --name $B
+  succeeds "a cluster comes up" "$DEV/cluster" up --name $B
+  # The kubelet writes on while its files are being deleted.
+  until rm -rf --one-file-system "${STATE_ROOT:?}/$B" 2>/dev/null; do sleep 0.1; done
+  succeeds "down after its directory was deleted" "$DEV/cluster" down --name $B
   succeeds "down of what is not there" "$DEV/cluster" down --name $B
 }
 
@@ -140,6 +144,12 @@ control_plane_alone() {
   kube $C create namespace kept >/dev/null
   kill -KILL "$(of $C etcd)" "$(of $C apiserver)"
   succeeds "up after etcd and API server were killed" "$DEV/control-plane" up --name $C
+  rm -f "/run/trawl-dev/$(cat "$STATE_ROOT/$C/index")"
+  succeeds "up after the register of indices was lost" "$DEV/control-plane" up --name $C
+  check "is a new control plane" 'NotFound' kube $C get namespace kept -o name
+  kube $C create namespace kept >/dev/null
+  kill -KILL "$(of $C etcd)"
+  succeeds "up after etcd alone was killed" "$DEV/control-plane" up --name $C
   check "and its objects are kept" kept kube $C get namespace kept -o name
   # A pid file whose pid now belongs to somebody else must neither count as running nor be killed.
   sleep 300 & local stranger=$!

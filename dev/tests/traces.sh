@@ -10,7 +10,7 @@ machine_traces() {
     ip -4 route show | sed 's/^/route /'
     { nft list tables 2>/dev/null || true; } | sed 's/^/nft /'
     { iptables-save 2>/dev/null || true; } | sed -n 's/^-A/iptables -A/p'
-    find /sys/fs/cgroup -type d | sed 's/^/cgroup /'
+    find /sys/fs/cgroup -maxdepth 2 -type d | sed 's/^/cgroup /'
     sysctl kernel.panic kernel.panic_on_oops vm.overcommit_memory net.ipv4.ip_forward | sed 's/^/sysctl /'
     # shellcheck disable=SC2012 # only whether these fixed names are there
     ls -d /run/trawl /run/trawl-dev /run/containerd /var/lib/kubelet /var/lib/cni /var/lib/trawl /var/log/containers /var/log/pods \
