@@ -45,6 +45,7 @@ require_up() {
 
 # forget_state: removes the directory and the index; the state root too, when this was the last.
 forget_state() {
+  kill_strays
   rm -rf --one-file-system "$S"
   release_index
   rmdir "$STATE_ROOT" 2>/dev/null || true

@@ -7,6 +7,10 @@ STATE_ROOT=${TRAWL_DEV_STATE:-/var/tmp/trawl-dev}
 # Machine-wide register of the indices in use. It lies in /run because a reboot frees them all.
 INDEX_DIR=/run/trawl-dev
 
+# The addresses of clusters are never behind a proxy, whatever the environment asks for.
+export NO_PROXY="${NO_PROXY:+$NO_PROXY,}localhost,127.0.0.0/8,10.77.0.0/16,10.78.0.0/16,10.79.0.0/16"
+export no_proxy=$NO_PROXY
+
 say() { printf '%s: %s\n' "${PROGRAM:-dev}" "$*" >&2; }
 die() { say "$*"; exit 1; }
 usage_error() { say "$*"; say "see 'dev/$PROGRAM_NAME --help'"; exit 2; }
@@ -52,7 +56,7 @@ with_machine_lock() {
 
 # wait_for SECONDS WHAT PROCESS-OR-EMPTY COMMAND...: polls; gives up early when the named process is dead.
 wait_for() {
-  local limit=$1 what=$2 process=$3 start; shift 3; start=$(now_ms)
+  local limit=$1 what=$2 process=$3 start told=; shift 3; start=$(now_ms)
   until "$@" >/dev/null 2>&1; do
     if [ -n "$process" ] && ! alive "$process"; then
       why "$process"; die "$process ended while waiting for $what"
@@ -61,10 +65,19 @@ wait_for() {
       [ -z "$process" ] || why "$process"
       die "gave up after $limit s waiting for $what"
     fi
+    if [ -z "$told" ] && [ $(($(now_ms) - start)) -gt 1000 ]; then
+      say "waiting for: $what"; told=1
+    fi
     sleep 0.1
   done
-  say "$what after $(seconds_since "$start")"
+  say "$what ($(seconds_since "$start"))"
 }
 
 # Prints KEY=value safely quoted for 'eval' and for 'source'.
 env_line() { printf '%s=%q\n' "$1" "$2"; }
+
+# write_if_changed FILE: standard input becomes the file; an equal file is not touched, for some programs watch theirs.
+write_if_changed() {
+  cat >"$1.new"
+  if cmp -s "$1.new" "$1"; then rm -f "$1.new"; else mv "$1.new" "$1"; fi
+}

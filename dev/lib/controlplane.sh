@@ -82,7 +82,7 @@ api_ready_or_etcd_dead() { ! alive etcd || api_ready; }
 
 control_plane_down() {
   local p
-  for p in "${CONTROL_PLANE_PROCESSES[@]}"; do stop_process "$p"; done
+  for p in "${CONTROL_PLANE_PROCESSES[@]}"; do stop_process "$p" 3; done
 }
 
 print_status() {

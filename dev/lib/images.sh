@@ -28,11 +28,11 @@ load_pause_image() {
 
 # load_image FILE: imports every image of an archive and prints NAME@DIGEST for each.
 load_image() {
-  local name digest
-  ctr_node images import --all-platforms "$1" >"$S/node/import.log" 2>&1 || die "import of $1 failed: $(tail -1 "$S/node/import.log")"
+  local name digest report
+  report=$(ctr_node images import "$1" 2>&1) || die "import of $1 failed: $(tail -1 <<<"$report")"
   while read -r name digest; do
     # Pods name their image by digest; the kubelet finds it only under a name that ends so.
     ctr_node images tag --force "$name" "${name%:*}@$digest" >/dev/null
     echo "${name%:*}@$digest"
-  done < <(sed -nE 's/^unpacking ([^ ]+) \((sha256:[0-9a-f]{64})\).*/\1 \2/p' "$S/node/import.log")
+  done < <(sed -nE 's/^unpacking ([^ ]+) \((sha256:[0-9a-f]{64})\).*/\1 \2/p' <<<"$report")
 }

@@ -24,6 +24,12 @@ find_index() {
   return 1
 }
 
+# find_lost_index: the index that this state once had, if nobody has taken it since (the register was emptied).
+find_lost_index() {
+  local i
+  i=$(cat "$S/index" 2>/dev/null) && [ ! -e "$INDEX_DIR/$i" ] && use_index "$i"
+}
+
 index_is_free() {
   local i=$1 port
   [ ! -e "$INDEX_DIR/$i" ] || return 1
@@ -40,7 +46,7 @@ claim_index_locked() {
   mkdir -p "$INDEX_DIR"
   for ((i = 1; i <= MAX_INDEX; i++)); do
     index_is_free "$i" || continue
-    echo "$S" >"$INDEX_DIR/$i"; use_index "$i"; return 0
+    echo "$S" >"$INDEX_DIR/$i"; echo "$i" >"$S/index"; use_index "$i"; return 0
   done
   die "no free index of 1..$MAX_INDEX: each names a port range and three subnets; see $INDEX_DIR and bring down what you do not need"
 }

@@ -11,7 +11,12 @@ quiet_link() {
 }
 
 # A merged or half-checksummed frame is none that ever was on a wire.
-no_offloads() { $1 ethtool -K "$2" rx off tx off sg off tso off gso off gro off rxvlan off txvlan off >/dev/null 2>&1; }
+no_offloads() {
+  local feature
+  for feature in rx tx sg tso gso gro rxvlan txvlan; do
+    $1 ethtool -K "$2" $feature off >/dev/null || die "cannot turn off $feature on $2"
+  done
+}
 
 links_up() {
   if [ ! -e "/run/netns/$NETNS" ]; then ip netns add "$NETNS"; fi

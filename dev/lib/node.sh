@@ -39,7 +39,7 @@ start_node_init() {
 
 containerd_config() {
   mkdir -p "$S/node/cni-conf"
-  cat >"$S/node/containerd.toml" <<TOML
+  write_if_changed "$S/node/containerd.toml" <<TOML
 version = 2
 root = "$S/node/containerd"
 state = "/run/containerd"
@@ -56,14 +56,14 @@ disabled_plugins = ["io.containerd.internal.v1.opt"]
   [plugins."io.containerd.grpc.v1.cri".containerd.runtimes.runc]
     runtime_type = "io.containerd.runc.v2"
 TOML
-  cat >"$S/node/cni-conf/10-pods.conflist" <<JSON
+  write_if_changed "$S/node/cni-conf/10-pods.conflist" <<JSON
 {"cniVersion": "0.4.0", "name": "pods", "plugins": [{"type": "ptp", "ipMasq": false,
   "ipam": {"type": "host-local", "subnet": "$POD_CIDR", "dataDir": "/var/lib/cni/ipam", "routes": [{"dst": "0.0.0.0/0"}]}}]}
 JSON
 }
 
 kubelet_config() {
-  cat >"$S/node/kubelet.yaml" <<YAML
+  write_if_changed "$S/node/kubelet.yaml" <<YAML
 apiVersion: kubelet.config.k8s.io/v1beta1
 kind: KubeletConfiguration
 authentication: {anonymous: {enabled: false}, webhook: {enabled: true}, x509: {clientCAFile: $PKI/ca.crt}}
@@ -91,7 +91,7 @@ YAML
 
 proxy_config() {
   # clusterCIDR makes the proxy masquerade what comes from the host, whose own API server is behind a ClusterIP.
-  cat >"$S/node/proxy.yaml" <<YAML
+  write_if_changed "$S/node/proxy.yaml" <<YAML
 apiVersion: kubeproxy.config.k8s.io/v1alpha1
 kind: KubeProxyConfiguration
 mode: nftables
@@ -149,6 +149,7 @@ node_down() {
   stop_process kubelet 5
   stop_process node-init 2
   stop_process containerd 2
+  [ -e "$S/pids" ] || kill_strays
   local i
   for ((i = 0; i < 100; i++)); do
     ! cgroups_gone || break

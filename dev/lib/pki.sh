@@ -38,7 +38,7 @@ pki_service_account_keys() {
 kubeconfig() {
   (
     umask 077
-    cat >"$1.new" <<YAML
+    write_if_changed "$1" <<YAML
 apiVersion: v1
 kind: Config
 clusters:
@@ -57,5 +57,4 @@ contexts:
 current-context: trawl-dev
 YAML
   )
-  mv "$1.new" "$1"
 }

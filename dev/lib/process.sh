@@ -56,3 +56,22 @@ why() {
   say "$1 says: ${line:0:600}"
   if [ -z "${KEEP_LOGS:-}" ]; then say "whole log: $log"; fi
 }
+
+# kill_strays: ends our servers that still name this state directory although their pid files are gone, as when
+# somebody deleted the directory. Only the programs that we start are looked at.
+kill_strays() {
+  local p argv word program
+  for p in /proc/[0-9]*; do
+    mapfile -d '' -t argv 2>/dev/null <"$p/cmdline" || continue
+    program=${argv[0]:-}
+    case ${program##*/} in
+      etcd | kube-* | kubelet | containerd | versitygw | unshare | nsenter) ;;
+      *) continue ;;
+    esac
+    for word in "${argv[@]}"; do
+      case $word in
+        "$S" | "$S"/* | *="$S"/* | *=unix://"$S"/*) kill -KILL "${p#/proc/}" 2>/dev/null || true; break ;;
+      esac
+    done
+  done
+}

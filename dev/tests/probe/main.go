@@ -1,6 +1,6 @@
 // Command probe is the only content of the test image: small acts that prove what a pod may do.
 //
-//	http PORT | get URL | unix-serve PATH | unix-get PATH | packet-socket | show FILE | wait
+//	http PORT | get URL | unix-serve PATH | unix-get PATH | packet-socket | send-frame LINK | show FILE | wait
 package main
 
 import (
@@ -35,7 +35,7 @@ func run(args []string) error {
 	case len(args) == 1 && args[0] == "packet-socket":
 		return packetSocket()
 	case len(args) != 2:
-		return errors.New("usage: probe http|get|unix-serve|unix-get|show ARGUMENT, or probe packet-socket|wait")
+		return errors.New("usage: probe http|get|unix-serve|unix-get|show|send-frame ARGUMENT, or probe packet-socket|wait")
 	}
 	switch args[0] {
 	case "http":
@@ -54,6 +54,8 @@ func run(args []string) error {
 		}
 		_, err = io.Copy(os.Stdout, c)
 		return err
+	case "send-frame":
+		return sendFrame(args[1])
 	case "show":
 		b, err := os.ReadFile(args[1])
 		fmt.Print(string(b))
@@ -94,6 +96,10 @@ func unixServe(path string) error {
 	if err != nil {
 		return err
 	}
+	// Writing is what connecting needs, and the other container has another uid.
+	if err := os.Chmod(path, 0o666); err != nil {
+		return err
+	}
 	for {
 		c, err := l.Accept()
 		if err != nil {
@@ -104,8 +110,24 @@ func unixServe(path string) error {
 	}
 }
 
+const ethPAll = 0x0300 // ETH_P_ALL in network byte order
+
+// sendFrame sends one broadcast frame of the EtherType for local experiments.
+func sendFrame(link string) error {
+	nic, err := net.InterfaceByName(link)
+	if err != nil {
+		return err
+	}
+	fd, err := syscall.Socket(syscall.AF_PACKET, syscall.SOCK_RAW, ethPAll)
+	if err != nil {
+		return err
+	}
+	frame := make([]byte, 60)
+	copy(frame, []byte{255, 255, 255, 255, 255, 255, 2, 0, 0, 0, 0, 1, 0x88, 0xb5})
+	return syscall.Sendto(fd, frame, 0, &syscall.SockaddrLinklayer{Ifindex: nic.Index, Halen: 6})
+}
+
 func packetSocket() error {
-	const ethPAll = 0x0300 // ETH_P_ALL in network byte order
 	if _, err := syscall.Socket(syscall.AF_PACKET, syscall.SOCK_RAW, ethPAll); err != nil {
 		return fmt.Errorf("packet socket: %w", err)
 	}
