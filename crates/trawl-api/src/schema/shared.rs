@@ -100,9 +100,24 @@ pub fn max_size(node: &mut Node<'_>) {
     ));
 }
 
-/// A filter or a filter template: printable ASCII, which cannot hide anything from a reader.
-pub fn filter(node: &mut Node<'_>) {
-    node.bytes(limits::MAX_FILTER).pattern(r"^[\x20-\x7e]*$");
+/// A filter or a filter template: printable ASCII, which cannot hide anything from a reader. The rules stand on the
+/// parent, because a refusal by the field's own rule or pattern would repeat the text.
+pub fn filter(parent: &mut Node<'_>, field: &'static str) {
+    let name = field.trim_start_matches('.');
+    let max = limits::MAX_FILTER;
+    parent.at(name).set("maxLength", max);
+    for (holds, message) in [
+        (
+            format!("size(bytes(self.{name})) <= {max}"),
+            format!("must be at most {max} bytes"),
+        ),
+        (
+            format!(r"self.{name}.matches(r'^[\x20-\x7e]*$')"),
+            "must be printable ASCII".to_owned(),
+        ),
+    ] {
+        parent.rule(Rule::new(format!("!has(self.{name}) || {holds}"), message).names(field));
+    }
 }
 
 /// A sanitized message.

@@ -25,6 +25,8 @@ pub struct Api {
 pub struct Refusal {
     pub code: u16,
     pub message: String,
+    /// Field and message of each problem.
+    pub causes: Vec<(String, String)>,
 }
 
 /// Runs `body` in a namespace of its own and removes the namespace whatever happens.
@@ -189,10 +191,15 @@ impl Api {
     async fn answer(&self, request: Request<Vec<u8>>) -> Result<Value, Refusal> {
         match self.client.request::<Value>(request).await {
             Ok(value) => Ok(value),
-            Err(kube::Error::Api(status)) => Err(Refusal {
-                code: status.code,
-                message: status.message,
-            }),
+            Err(kube::Error::Api(status)) => {
+                let causes = status.details.iter().flat_map(|d| &d.causes);
+                let causes = causes.map(|c| (c.field.clone(), c.message.clone())).collect();
+                Err(Refusal {
+                    code: status.code,
+                    message: status.message.clone(),
+                    causes,
+                })
+            }
             Err(other) => panic!("the API server did not answer: {other}"),
         }
     }

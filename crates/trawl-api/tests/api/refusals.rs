@@ -282,3 +282,94 @@ async fn a_generated_name_works_as_in_the_contracts_example() {
     })
     .await;
 }
+
+/// Every rule of a schema: the field that its refusal names, and the message.
+fn rules(schema: &Value, path: &str, found: &mut Vec<(String, String)>) {
+    for rule in schema["x-kubernetes-validations"]
+        .as_array()
+        .into_iter()
+        .flatten()
+    {
+        let field = rule["fieldPath"].as_str().unwrap_or_default();
+        found.push((
+            format!("{path}{field}"),
+            rule["message"].as_str().expect("a message").to_owned(),
+        ));
+    }
+    for (name, child) in schema["properties"].as_object().into_iter().flatten() {
+        let path = if path.is_empty() {
+            name.clone()
+        } else {
+            format!("{path}.{name}")
+        };
+        rules(child, &path, found);
+    }
+    if schema["items"].is_object() {
+        rules(&schema["items"], path, found);
+    }
+}
+
+/// `spec.list[3].x` without the index.
+fn without_index(field: &str) -> String {
+    field
+        .split('[')
+        .map(|part| part.split_once(']').map_or(part, |(_, rest)| rest))
+        .collect()
+}
+
+#[tokio::test]
+async fn every_rule_on_a_spec_is_seen_to_refuse() {
+    in_namespace(|api| async move {
+        let mut seen = vec![];
+        let mut note = |sample: &str, answer: Result<Value, Refusal>| {
+            let kind = cases::sample(sample)["kind"].as_str().expect("kind").to_owned();
+            for (field, message) in answer.err().into_iter().flat_map(|refusal| refusal.causes) {
+                seen.push((kind.clone(), without_index(&field), message));
+            }
+        };
+        for case in cases::refused_on_create() {
+            note(case.sample, api.create(&cases::spoiled(&case)).await);
+        }
+        for (index, case) in cases::refused_on_update().iter().enumerate() {
+            note(case.sample, update(&api, index, case).await);
+        }
+        let mut silent = vec![];
+        for definition in trawl_api::crds::all().expect("definitions") {
+            let kind = &definition.value["spec"]["names"]["kind"];
+            let root = &definition.value["spec"]["versions"][0]["schema"]["openAPIV3Schema"];
+            let mut expected = vec![];
+            rules(&root["properties"]["spec"], "spec", &mut expected);
+            assert!(!expected.is_empty());
+            silent.extend(expected.into_iter().filter(|(field, message)| {
+                !seen
+                    .iter()
+                    .any(|(k, f, m)| *k == *kind && f == field && m.contains(message.as_str()))
+            }));
+        }
+        assert!(silent.is_empty(), "never seen: {silent:#?}");
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn a_refusal_never_repeats_the_filter() {
+    in_namespace(|api| async move {
+        for (sample, parent, field) in [
+            ("capturejob-manual", "/spec", "filter"),
+            ("capturepolicy-suricata", "/spec/capture", "filterTemplate"),
+        ] {
+            for text in [
+                "host confidential and {{".to_owned(),
+                "confidential\u{e9}".into(),
+                "confidential".repeat(99),
+            ] {
+                let mut object = cases::sample(sample);
+                object.pointer_mut(parent).expect("a path")[field] = text.into();
+                if let Err(refusal) = api.create(&object).await {
+                    assert!(!refusal.message.contains("confidential"), "{}", refusal.message);
+                }
+            }
+        }
+    })
+    .await;
+}

@@ -119,6 +119,10 @@ pub fn create() -> Vec<Case> {
             "spec.trigger.flow.sourceIP",
         ),
         trigger(
+            json!({"flow": {"destinationIP": "10.0.0.256"}}),
+            "spec.trigger.flow.destinationIP",
+        ),
+        trigger(
             json!({"flow": {"destinationPort": 65_536}}),
             "spec.trigger.flow.destinationPort",
         ),

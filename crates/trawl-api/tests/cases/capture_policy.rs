@@ -93,6 +93,7 @@ pub fn create() -> Vec<Case> {
         policy(json!({"capture": null}), "spec.capture"),
         template(&"x".repeat(1025)),
         template("host ünïcode"),
+        template(&"é".repeat(600)),
         template("host {{source.mac}}"),
         template("host {{source.ip}"),
         template("host {source.ip}"),
