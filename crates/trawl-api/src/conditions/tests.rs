@@ -97,3 +97,17 @@ fn the_documentation_explains_every_condition_type_and_no_other() {
     let words: Vec<_> = ConditionType::ALL.iter().map(|r| r.as_str().to_owned()).collect();
     assert_eq!(documented("Types"), words);
 }
+
+#[test]
+fn the_documentation_explains_every_failure_reason_that_the_schema_knows() {
+    let definitions = crate::crds::all().expect("definitions");
+    let job = definitions
+        .iter()
+        .find(|d| d.name.starts_with("capturejobs"))
+        .expect("CaptureJob");
+    let path =
+        "/spec/versions/0/schema/openAPIV3Schema/properties/status/properties/failure/properties/reason/enum";
+    let words: Vec<String> =
+        serde_json::from_value(job.value.pointer(path).expect("an enum").clone()).expect("words");
+    assert_eq!(documented("Failure reasons"), words);
+}

@@ -69,6 +69,9 @@ fn trigger(trigger: &mut Node<'_>) {
     shared::branch(trigger, "source", "HubbleDrop", ".hubble");
     shared::sha256_form(&mut trigger.at("fingerprint"));
 
+    shared::time(&mut trigger.at("eventTime"));
+    shared::time(&mut trigger.at("observedAt"));
+
     let mut flow = trigger.at("flow");
     for address in ["sourceIP", "destinationIP"] {
         flow.at(address)

@@ -156,7 +156,14 @@ impl Api {
 
     /// Server-side apply as `manager`, without force.
     pub async fn apply(&self, path: &str, manager: &str, object: &Value) -> Result<Value, Refusal> {
-        let path = format!("{path}?fieldManager={manager}&fieldValidation=Strict");
+        self.apply_to(
+            &format!("{path}?fieldManager={manager}&fieldValidation=Strict"),
+            object,
+        )
+        .await
+    }
+
+    async fn apply_to(&self, path: &str, object: &Value) -> Result<Value, Refusal> {
         let body = object.to_string().into_bytes();
         let request = Request::patch(path)
             .header("content-type", "application/apply-patch+yaml")

@@ -9,6 +9,7 @@ pub mod port_mirror;
 use std::{fs, path::PathBuf};
 
 use serde_json::Value;
+use trawl_api::{CaptureJob, CapturePolicy, FieldProblem, NetworkTap, PortMirror};
 
 /// One refusal: a sample, a JSON merge patch that spoils it, and the field that the message must name.
 pub struct Case {
@@ -95,5 +96,19 @@ pub fn merge(target: &mut Value, patch: &Value) {
         } else {
             merge(&mut target[key], value);
         }
+    }
+}
+
+/// What validation says, or `None` when the object does not even parse, which a reconciler never gets to see.
+pub fn validate(object: &Value) -> Option<Vec<FieldProblem>> {
+    fn parse<T: serde::de::DeserializeOwned>(object: &Value) -> Option<T> {
+        serde_json::from_value(object.clone()).ok()
+    }
+    match object["kind"].as_str().expect("kind") {
+        "NetworkTap" => parse::<NetworkTap>(object).map(|o| o.spec.validate()),
+        "CapturePolicy" => parse::<CapturePolicy>(object).map(|o| o.spec.validate()),
+        "CaptureJob" => parse::<CaptureJob>(object).map(|o| o.spec.validate()),
+        "PortMirror" => parse::<PortMirror>(object).map(|o| o.spec.validate()),
+        other => panic!("unknown kind {other}"),
     }
 }
