@@ -60,6 +60,17 @@ fn a_message_is_cut_at_a_character_and_loses_its_control_characters() {
 }
 
 #[test]
+fn a_message_never_carries_a_secret_into_a_status() {
+    let leak = Observed::new(
+        ConditionType::Ready,
+        Truth::False,
+        Reason::StorageFailure,
+        "password=hunter2",
+    );
+    assert_eq!(merge(&[], &leak, 1, at(0)).message, "password=[redacted]");
+}
+
+#[test]
 fn words_survive_the_way_to_the_wire_and_back() {
     for reason in Reason::ALL {
         assert_eq!(Reason::from_wire(reason.as_str()), Some(*reason));

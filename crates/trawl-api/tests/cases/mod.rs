@@ -60,8 +60,12 @@ pub fn samples() -> Vec<String> {
         .expect("deploy/samples")
         .map(|entry| entry.expect("entry").path())
         .filter(|path| path.extension().is_some_and(|e| e == "yaml"))
+        .filter(|path| {
+            fs::read_to_string(path)
+                .expect("a sample")
+                .contains("\napiVersion: trawl.cloud/")
+        })
         .map(|path| path.file_stem().expect("name").to_string_lossy().into_owned())
-        .filter(|name| name != "kustomization")
         .collect();
     names.sort();
     names
