@@ -5,3 +5,4 @@ pub mod keys;
 pub mod manifest;
 pub mod outcome;
 pub mod progress;
+pub mod sanitize;
