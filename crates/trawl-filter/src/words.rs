@@ -312,14 +312,13 @@ fn value(word: &str, position: usize) -> Result<Kind, FilterError> {
     if word.bytes().all(|b| b.is_ascii_digit() || b == b'.') {
         return dotted(word, position);
     }
-    if let Some((low, high)) = word.split_once('-') {
-        if [low, high]
+    if let Some((low, high)) = word.split_once('-')
+        && [low, high]
             .iter()
             .all(|n| !n.is_empty() && n.bytes().all(|b| b.is_ascii_digit()))
-        {
-            decimal(low, 65535, position)?;
-            return decimal(high, 65535, position).map(|()| Kind::Range);
-        }
+    {
+        decimal(low, 65535, position)?;
+        return decimal(high, 65535, position).map(|()| Kind::Range);
     }
     Err(refuse(position, unknown(word)))
 }
