@@ -86,13 +86,7 @@ fn known_words_that_form_no_expression_are_refused_without_being_repeated() {
 
 #[test]
 fn whatever_has_to_be_looked_up_never_reaches_libpcap() {
-    let refused = [
-        "host example.invalid",
-        "port domain",
-        "ip proto udp",
-        "ether host gw",
-        "net corp",
-    ];
+    let refused = ["host example.invalid", "port domain", "ether host gw", "net corp"];
     for text in refused {
         assert!(
             matches!(crate::words::split(text), Err(FilterError::Refused { .. })),
