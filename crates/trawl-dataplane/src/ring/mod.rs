@@ -2,6 +2,7 @@
 
 mod bpf;
 pub mod device;
+pub mod inject;
 pub mod tpacket;
 pub mod xdp;
 

@@ -68,7 +68,8 @@ impl PacketRing {
         let fd = socket_with(AddressFamily::PACKET, SocketType::RAW, SocketFlags::CLOEXEC, None)
             .map_err(|e| OpenError::at(name, "open an AF_PACKET socket", e.into()))?;
         let map = set_up(fd.as_fd(), name)?;
-        bind(fd.as_fd(), link.index).map_err(|e| OpenError::at(name, "bind the AF_PACKET socket", e))?;
+        bind(fd.as_fd(), link.index, libc::ETH_P_ALL as u16)
+            .map_err(|e| OpenError::at(name, "bind the AF_PACKET socket", e))?;
         if interface.promiscuous {
             promiscuous(fd.as_fd(), link).map_err(|e| OpenError::at(name, "enter promiscuous mode", e))?;
         }
@@ -258,11 +259,11 @@ fn set_up(fd: BorrowedFd<'_>, name: &str) -> Result<Map, OpenError> {
         .ok_or_else(|| failed(io::Error::other("mapped at address 0")))
 }
 
-fn bind(fd: BorrowedFd<'_>, index: u32) -> io::Result<()> {
+pub(super) fn bind(fd: BorrowedFd<'_>, index: u32, protocol: u16) -> io::Result<()> {
     // SAFETY: all-zero bytes are a valid sockaddr_ll, which is plain data.
     let mut address: libc::sockaddr_ll = unsafe { std::mem::zeroed() };
     address.sll_family = libc::AF_PACKET as u16;
-    address.sll_protocol = (libc::ETH_P_ALL as u16).to_be();
+    address.sll_protocol = protocol.to_be();
     address.sll_ifindex = index.cast_signed();
     // SAFETY: pointer and length describe `address`, which lives through the call.
     let result = unsafe {
