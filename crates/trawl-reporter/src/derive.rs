@@ -4,7 +4,7 @@
 use jiff::Timestamp;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::{Condition, Time};
 use serde::Serialize;
-use trawl_api::capture_job::RunnerResult;
+use trawl_api::RunnerResult;
 use trawl_api::conditions::{ConditionType, Observed, Reason, Truth, merge};
 use trawl_artifact::outcome::{FailureReason, Outcome};
 use trawl_artifact::progress::{CaptureResult, CaptureStarted, FilterVerdict, ProgressBody, ProgressRecord};

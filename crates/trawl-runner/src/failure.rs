@@ -1,6 +1,7 @@
 //! From what went wrong to the one reason that the job's status names.
 
 use trawl_artifact::outcome::FailureReason;
+use trawl_artifact::sanitize::sanitize;
 use trawl_artifact::text::{MAX_MESSAGE_BYTES, clean};
 use trawl_control::{ClientError, ErrorCode};
 use trawl_store::StoreError;
@@ -18,7 +19,7 @@ impl Failure {
     pub fn new(reason: FailureReason, message: impl AsRef<str>) -> Self {
         Self {
             reason,
-            message: clean(message.as_ref(), MAX_MESSAGE_BYTES),
+            message: clean(&sanitize(message.as_ref()), MAX_MESSAGE_BYTES),
         }
     }
 
