@@ -10,6 +10,8 @@ mod inspect;
 mod manifest;
 mod progress;
 mod run;
+#[cfg(test)]
+mod scenarios;
 mod spec;
 mod upload;
 
