@@ -14,7 +14,6 @@ use kube::{Api, Resource, ResourceExt};
 use trawl_api::names::{CAPTURE_JOB_UID_LABEL, TAP_UID_LABEL};
 use trawl_api::{CaptureJob, NetworkTap, TapType};
 use trawl_kube::health::Readiness;
-use trawl_lifecycle::tap::source;
 
 use crate::context::Context;
 use crate::error::Error;
@@ -114,7 +113,7 @@ fn all(store: &Store<NetworkTap>) -> Vec<ObjectRef<NetworkTap>> {
 /// Other mirror taps that want the same interface: one of them may have to yield, or may go on now.
 fn contenders(store: &Store<NetworkTap>, tap: &NetworkTap) -> Vec<ObjectRef<NetworkTap>> {
     let interface = |t: &NetworkTap| {
-        let wanted = source(&t.spec).filter(|_| t.spec.type_ == TapType::MirrorInterface);
+        let wanted = t.spec.source().filter(|_| t.spec.type_ == TapType::MirrorInterface);
         wanted.map(|s| s.interface.clone())
     };
     let Some(wanted) = interface(tap) else { return Vec::new() };

@@ -3,12 +3,13 @@
 use std::time::Duration;
 
 use trawl_api::conditions::{ConditionType, Reason, Truth};
+use trawl_api::validation::summary;
 use trawl_api::{FailureReason, JobPhase, Outcome};
 
 use super::facts::{Action, ArtifactFact, CaptureFacts, Decision, JobFact, VerifiedArtifact};
 use super::ready::{NotReady, readiness};
 use super::status::{Draft, OWNED, deadline, ever_created};
-use super::{cleanup, failure, spec};
+use super::{cleanup, failure};
 
 /// What to write and do about a CaptureJob, given all that is known about it.
 pub fn decide(f: &CaptureFacts<'_>) -> Decision {
@@ -66,12 +67,14 @@ fn terminal(f: &CaptureFacts<'_>) -> Decision {
 }
 
 fn live(f: &CaptureFacts<'_>) -> Decision {
-    let problems = spec::check_spec(f.spec);
+    let problems = f.spec.validate();
     if let Some(first) = problems.first().filter(|_| !ever_created(f.status) && f.job == JobFact::Absent) {
         let mut draft = Draft::new(f);
-        let message = spec::describe(&problems);
+        let message = summary(&problems);
+        let reason =
+            if first.field == "spec.filter" { FailureReason::InvalidFilter } else { FailureReason::InvalidBounds };
         draft.say(ConditionType::Accepted, Truth::False, Reason::InvalidSpec, message.clone());
-        draft.fail(first.failure(), &message);
+        draft.fail(reason, &message);
         return ended(draft, vec![]);
     }
     match &f.artifact {

@@ -157,6 +157,5 @@ impl<'f, 'a> Draft<'f, 'a> {
 
 /// `completedAt + retention`; the contract's default is 30 days.
 pub(super) fn deadline(f: &CaptureFacts<'_>, completed_at: Option<Timestamp>) -> Option<Time> {
-    let retention = f.spec.retention.as_ref().map_or(std::time::Duration::from_secs(30 * 86_400), |r| r.get());
-    completed_at.and_then(|t| t.checked_add(retention).ok()).map(Time)
+    completed_at.and_then(|t| t.checked_add(f.spec.effective_retention()).ok()).map(Time)
 }

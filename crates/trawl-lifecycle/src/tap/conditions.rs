@@ -4,7 +4,6 @@ use trawl_api::conditions::{ConditionType, Observed, Reason, Truth};
 use trawl_api::{AnalyzerName, TapType, TargetStatus};
 
 use super::facts::{ProblemKind, SensorNote, TapFacts, WorkloadFact};
-use super::spec::source;
 
 pub(super) type Said = Observed;
 
@@ -25,7 +24,7 @@ pub(super) fn workload(f: &TapFacts<'_>, targets: &[String]) -> Said {
         }
         WorkloadFact::Exists { .. } => {}
     }
-    let interface = source(f.spec).map_or("", |s| s.interface.as_str());
+    let interface = f.spec.source().map_or("", |s| s.interface.as_str());
     if let Some((node, problem)) =
         targets.iter().find_map(|n| note(f, n)?.problem.as_ref().map(|problem| (n, problem)))
     {

@@ -12,7 +12,6 @@ use trawl_config::pods::capture_objects_name;
 use trawl_lifecycle::capture::{
     ArtifactFact, CaptureFacts, CleanupFact, JobFact, NodeFact, ObjectsFact, RunnerFact, TapFact, TapView,
 };
-use trawl_lifecycle::tap;
 
 use super::job::RUNNER;
 use crate::context::Context;
@@ -116,7 +115,7 @@ impl Seen {
         if !conditions.iter().any(|c| c.type_ == "Ready" && c.status == "True") {
             return NodeFact::NotReady;
         }
-        let selector = self.tap.as_ref().and_then(|t| tap::source(&t.spec)).map(|s| s.node_selector.clone());
+        let selector = self.tap.as_ref().and_then(|t| t.spec.source()).map(|s| s.node_selector.clone());
         match selector.map(Selector::try_from) {
             Some(Ok(selector)) if !selector.matches(node.labels()) => NodeFact::NotSelected,
             _ => NodeFact::Eligible,

@@ -9,7 +9,7 @@ use trawl_api::{NetworkTap, NetworkTapStatus, TapPhase, TapType};
 use trawl_config::pods::tap_objects_name;
 use trawl_kube::apply::{apply_status, is_not_found};
 use trawl_kube::status::is_unchanged;
-use trawl_lifecycle::tap::{WorkloadFact, source};
+use trawl_lifecycle::tap::WorkloadFact;
 
 use super::gather::Seen;
 use super::reconcile::Applied;
@@ -24,7 +24,7 @@ const OWNED_FIELDS: [&str; 6] =
 
 /// Applies the parts of the tap; only what this operator has not applied already, or finds missing.
 pub(super) async fn apply(ctx: &Context, seen: &Seen, applied: &Applied) -> Result<(), Error> {
-    let (Some(source), Some(owner)) = (source(&seen.tap.spec), seen.tap.controller_owner_ref(&())) else {
+    let (Some(source), Some(owner)) = (seen.tap.spec.source(), seen.tap.controller_owner_ref(&())) else {
         return Ok(());
     };
     let generation = seen.tap.metadata.generation.unwrap_or(0);

@@ -13,7 +13,7 @@ use trawl_api::{InterfaceSource, NetworkTap, NetworkTapStatus, TapType};
 use trawl_config::pods::{self, SensorProblemKind, tap_objects_name};
 use trawl_lifecycle::claim::Claim;
 use trawl_lifecycle::tap::{
-    NodeMatch, PodFact, Problem, ProblemKind, Rival, SensorNote, TapFacts, WorkloadFact, source,
+    NodeMatch, PodFact, Problem, ProblemKind, Rival, SensorNote, TapFacts, WorkloadFact,
 };
 
 use crate::context::Context;
@@ -95,7 +95,7 @@ impl Seen {
     /// The facts for a decision at `now`.
     pub fn facts(&self, ctx: &Context, now: Timestamp) -> TapFacts<'_> {
         let meta = &self.tap.metadata;
-        let nodes = source(&self.tap.spec).map(|s| self.matching(s)).unwrap_or_default();
+        let nodes = self.tap.spec.source().map(|s| self.matching(s)).unwrap_or_default();
         let pods = self.pods(&nodes);
         TapFacts {
             generation: meta.generation.unwrap_or(0),
@@ -133,7 +133,7 @@ impl Seen {
             .filter(|t| t.uid().as_deref() != Some(&self.uid))
             .filter(|t| t.spec.type_ == TapType::MirrorInterface && t.metadata.deletion_timestamp.is_none())
             .filter_map(|t| {
-                let source = source(&t.spec)?;
+                let source = t.spec.source()?;
                 let mut nodes: Vec<String> =
                     self.matching(source).into_iter().filter(|n| n.sensor).map(|n| n.name).collect();
                 nodes.sort();
