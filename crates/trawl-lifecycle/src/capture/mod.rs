@@ -5,7 +5,6 @@ mod decide;
 mod facts;
 mod failure;
 mod ready;
-mod spec;
 mod status;
 
 #[cfg(test)]
@@ -15,4 +14,3 @@ mod tests;
 
 pub use decide::decide;
 pub use facts::*;
-pub use spec::{SpecProblem, check_spec};
