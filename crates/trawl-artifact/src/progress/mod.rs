@@ -2,6 +2,14 @@
 //!
 //! Files are written to a temporary name, synced and renamed; they are never replaced. Times are RFC 3339.
 
+mod error;
+mod read;
+mod write;
+
+pub use error::ProgressError;
+pub use read::{ProgressReader, parse};
+pub use write::ProgressWriter;
+
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 
