@@ -98,7 +98,10 @@ pub enum ManifestError {
     #[error("schema: only {MANIFEST_SCHEMA} is understood")]
     Schema,
     #[error("{field}: {problem}")]
-    Field { field: &'static str, problem: &'static str },
+    Field {
+        field: &'static str,
+        problem: &'static str,
+    },
 }
 
 impl Manifest {

@@ -85,9 +85,15 @@ pub enum Disagreement {
     #[error("truncatedPackets: the manifest says {manifest}, the file holds {file}")]
     TruncatedPackets { manifest: u64, file: u64 },
     #[error("firstPacket: the manifest says {}, the file says {}", stamp(.manifest), stamp(.file))]
-    FirstPacket { manifest: Option<Timestamp>, file: Option<Timestamp> },
+    FirstPacket {
+        manifest: Option<Timestamp>,
+        file: Option<Timestamp>,
+    },
     #[error("lastPacket: the manifest says {}, the file says {}", stamp(.manifest), stamp(.file))]
-    LastPacket { manifest: Option<Timestamp>, file: Option<Timestamp> },
+    LastPacket {
+        manifest: Option<Timestamp>,
+        file: Option<Timestamp>,
+    },
     #[error("the file cannot be read as pcapng: {0}")]
     Unreadable(WalkError),
 }
@@ -97,10 +103,16 @@ pub fn compare(manifest: &Manifest, measured: Measured) -> Result<VerifyReport, 
     use Disagreement as D;
     let mut found = Vec::new();
     if manifest.sha256 != measured.sha256 {
-        found.push(D::Sha256 { manifest: manifest.sha256.clone(), file: measured.sha256.clone() });
+        found.push(D::Sha256 {
+            manifest: manifest.sha256.clone(),
+            file: measured.sha256.clone(),
+        });
     }
     if manifest.size_bytes != measured.size_bytes {
-        found.push(D::Size { manifest: manifest.size_bytes, file: measured.size_bytes });
+        found.push(D::Size {
+            manifest: manifest.size_bytes,
+            file: measured.size_bytes,
+        });
     }
     let file = match measured.walk {
         Ok(file) => {
@@ -127,7 +139,10 @@ fn compare_packets(manifest: &Manifest, file: &Summary) -> Vec<Disagreement> {
     use Disagreement as D;
     let mut found = Vec::new();
     if manifest.packet_count != file.packets {
-        found.push(D::Packets { manifest: manifest.packet_count, file: file.packets });
+        found.push(D::Packets {
+            manifest: manifest.packet_count,
+            file: file.packets,
+        });
     }
     if manifest.truncated_packets != file.truncated_packets {
         let (manifest, file) = (manifest.truncated_packets, file.truncated_packets);
@@ -135,11 +150,17 @@ fn compare_packets(manifest: &Manifest, file: &Summary) -> Vec<Disagreement> {
     }
     let first = file.first_packet_ns.and_then(timestamp);
     if manifest.first_packet != first {
-        found.push(D::FirstPacket { manifest: manifest.first_packet, file: first });
+        found.push(D::FirstPacket {
+            manifest: manifest.first_packet,
+            file: first,
+        });
     }
     let last = file.last_packet_ns.and_then(timestamp);
     if manifest.last_packet != last {
-        found.push(D::LastPacket { manifest: manifest.last_packet, file: last });
+        found.push(D::LastPacket {
+            manifest: manifest.last_packet,
+            file: last,
+        });
     }
     found
 }
@@ -152,11 +173,13 @@ pub fn timestamp(ns: u64) -> Option<Timestamp> {
 /// Lower-case hex of `bytes`.
 pub fn hex(bytes: &[u8]) -> String {
     use std::fmt::Write;
-    bytes.iter().fold(String::with_capacity(bytes.len() * 2), |mut out, byte| {
-        // Writing to a String cannot fail.
-        let _ = write!(out, "{byte:02x}");
-        out
-    })
+    bytes
+        .iter()
+        .fold(String::with_capacity(bytes.len() * 2), |mut out, byte| {
+            // Writing to a String cannot fail.
+            let _ = write!(out, "{byte:02x}");
+            out
+        })
 }
 
 fn stamp(value: &Option<Timestamp>) -> String {

@@ -34,7 +34,9 @@ impl Order {
 
     /// The integer at `at`; 0 beyond the end, which callers exclude by checking lengths first.
     pub(super) fn u32(self, bytes: &[u8], at: usize) -> u32 {
-        let Some(raw) = bytes.get(at..at + 4).and_then(|s| <[u8; 4]>::try_from(s).ok()) else { return 0 };
+        let Some(raw) = bytes.get(at..at + 4).and_then(|s| <[u8; 4]>::try_from(s).ok()) else {
+            return 0;
+        };
         match self {
             Self::Little => u32::from_le_bytes(raw),
             Self::Big => u32::from_be_bytes(raw),
@@ -43,7 +45,9 @@ impl Order {
 
     /// As [`Order::u32`].
     pub(super) fn u16(self, bytes: &[u8], at: usize) -> u16 {
-        let Some(raw) = bytes.get(at..at + 2).and_then(|s| <[u8; 2]>::try_from(s).ok()) else { return 0 };
+        let Some(raw) = bytes.get(at..at + 2).and_then(|s| <[u8; 2]>::try_from(s).ok()) else {
+            return 0;
+        };
         match self {
             Self::Little => u16::from_le_bytes(raw),
             Self::Big => u16::from_be_bytes(raw),
@@ -74,9 +78,13 @@ pub(super) fn options<'a>(
         if code == OPT_END {
             return Ok(());
         }
-        let value = bytes.get(4..4 + length).ok_or(WalkError::BadOption { at, code })?;
+        let value = bytes
+            .get(4..4 + length)
+            .ok_or(WalkError::BadOption { at, code })?;
         each(code, value)?;
-        bytes = bytes.get(4 + length.next_multiple_of(4)..).ok_or(WalkError::BadOption { at, code })?;
+        bytes = bytes
+            .get(4 + length.next_multiple_of(4)..)
+            .ok_or(WalkError::BadOption { at, code })?;
     }
     Ok(())
 }

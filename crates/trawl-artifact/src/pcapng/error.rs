@@ -15,7 +15,9 @@ pub enum WalkError {
     BadVersion { at: u64, major: u16, minor: u16 },
     #[error("block at {at}: length {length} is not a multiple of 4 or too short for its kind")]
     BadLength { at: u64, length: u32 },
-    #[error("block at {at}: length {length} exceeds the limit ({MAX_BLOCK} bytes; {MAX_BUFFERED_BLOCK} for headers)")]
+    #[error(
+        "block at {at}: length {length} exceeds the limit ({MAX_BLOCK} bytes; {MAX_BUFFERED_BLOCK} for headers)"
+    )]
     TooLarge { at: u64, length: u32 },
     #[error("block at {at}: trailing length {trailing} differs from leading length {leading}")]
     LengthMismatch { at: u64, leading: u32, trailing: u32 },

@@ -112,7 +112,9 @@ impl Walker {
             return Err(error);
         }
         if self.phase != Phase::Head || !self.buffer.is_empty() {
-            return Err(WalkError::Incomplete { at: self.summary.whole_bytes });
+            return Err(WalkError::Incomplete {
+                at: self.summary.whole_bytes,
+            });
         }
         if self.summary.sections == 0 {
             return Err(WalkError::Empty);
@@ -171,7 +173,10 @@ impl Walker {
         if !length.is_multiple_of(4) || length < shortest {
             return Err(WalkError::BadLength { at, length });
         }
-        let whole = matches!(self.kind(), blocks::SECTION_HEADER | blocks::INTERFACE_DESCRIPTION);
+        let whole = matches!(
+            self.kind(),
+            blocks::SECTION_HEADER | blocks::INTERFACE_DESCRIPTION
+        );
         if length > if whole { MAX_BUFFERED_BLOCK } else { MAX_BLOCK } {
             return Err(WalkError::TooLarge { at, length });
         }
@@ -228,7 +233,11 @@ impl Walker {
         let (at, leading) = (self.at(), self.length);
         let trailing = self.order.u32(&self.buffer, 0);
         if trailing != leading {
-            return Err(WalkError::LengthMismatch { at, leading, trailing });
+            return Err(WalkError::LengthMismatch {
+                at,
+                leading,
+                trailing,
+            });
         }
         self.summary.whole_bytes += u64::from(leading);
         if let Some(packet) = self.packet.take() {
@@ -248,7 +257,11 @@ impl Walker {
         }
         self.summary.sections = self.summary.sections.saturating_add(1);
         self.summary.interfaces.clear();
-        let Summary { application, comments, .. } = &mut self.summary;
+        let Summary {
+            application,
+            comments,
+            ..
+        } = &mut self.summary;
         blocks::options(self.order, &self.buffer[24..], at, |code, value| {
             match code {
                 blocks::OPT_COMMENT if comments.len() < MAX_COMMENTS => comments.push(blocks::text(value)),
@@ -271,7 +284,9 @@ impl Walker {
 
     fn packet(&mut self, interface: u32) -> Result<(), WalkError> {
         let at = self.at();
-        let described = usize::try_from(interface).ok().and_then(|i| self.summary.interfaces.get(i));
+        let described = usize::try_from(interface)
+            .ok()
+            .and_then(|i| self.summary.interfaces.get(i));
         let described = described.ok_or(WalkError::UnknownInterface { at, interface })?;
         let word = |at| self.order.u32(&self.buffer, at);
         let (ticks, captured) = (u64::from(word(12)) << 32 | u64::from(word(16)), word(20));
@@ -280,19 +295,33 @@ impl Walker {
         }
         let stamp = described.resolution.nanoseconds(ticks, described.offset_secs);
         let stamp = stamp.ok_or(WalkError::BadTimestamp { at })?;
-        self.packet = Some(Packet { stamp: Some(stamp), truncated: captured < word(24) });
+        self.packet = Some(Packet {
+            stamp: Some(stamp),
+            truncated: captured < word(24),
+        });
         Ok(())
     }
 
     fn simple_packet(&mut self) -> Result<(), WalkError> {
         let at = self.at();
-        let first = self.summary.interfaces.first().ok_or(WalkError::UnknownInterface { at, interface: 0 })?;
+        let first = self
+            .summary
+            .interfaces
+            .first()
+            .ok_or(WalkError::UnknownInterface { at, interface: 0 })?;
         let original = self.order.u32(&self.buffer, 8);
-        let captured = if first.snaplen == 0 { original } else { original.min(first.snaplen) };
+        let captured = if first.snaplen == 0 {
+            original
+        } else {
+            original.min(first.snaplen)
+        };
         if captured > self.length - 16 {
             return Err(WalkError::PacketTooLong { at, captured });
         }
-        self.packet = Some(Packet { stamp: None, truncated: captured < original });
+        self.packet = Some(Packet {
+            stamp: None,
+            truncated: captured < original,
+        });
         Ok(())
     }
 

@@ -56,7 +56,12 @@ impl ProgressBody {
 }
 
 /// All record file names in the order in which they appear.
-pub const RECORD_FILES: [&str; 4] = ["01-filter.json", "02-started.json", "03-ended.json", "09-result.json"];
+pub const RECORD_FILES: [&str; 4] = [
+    "01-filter.json",
+    "02-started.json",
+    "03-ended.json",
+    "09-result.json",
+];
 
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]

@@ -23,7 +23,10 @@ pub struct ProgressReader {
 
 impl ProgressReader {
     pub fn new(directory: impl Into<PathBuf>, job_uid: impl Into<String>) -> Self {
-        Self { directory: directory.into(), job_uid: job_uid.into() }
+        Self {
+            directory: directory.into(),
+            job_uid: job_uid.into(),
+        }
     }
 
     /// All records present, in order. One bad record refuses all, since the rest can no longer be believed.
@@ -53,7 +56,9 @@ impl ProgressReader {
             }
             Err(source) => return Err(ProgressError::Io { file, source }),
         };
-        let metadata = opened.metadata().map_err(|source| ProgressError::Io { file, source })?;
+        let metadata = opened
+            .metadata()
+            .map_err(|source| ProgressError::Io { file, source })?;
         if !metadata.is_file() {
             return Err(ProgressError::NotRegular { file });
         }
@@ -77,8 +82,7 @@ pub fn parse(
     if bytes.len() as u64 > MAX_RECORD_BYTES {
         return Err(ProgressError::TooLarge { file });
     }
-    let record =
-        serde_json::from_slice(bytes).map_err(|source| ProgressError::Malformed { file, source })?;
+    let record = serde_json::from_slice(bytes).map_err(|source| ProgressError::Malformed { file, source })?;
     check_record(&record, file, sequence, job_uid)?;
     Ok(record)
 }
@@ -96,7 +100,11 @@ pub(super) fn check_record(
         return Err(ProgressError::WrongJob { file });
     }
     if record.sequence != expected || record.body.slot() != (expected, file) {
-        return Err(ProgressError::WrongSequence { file, expected, found: record.sequence });
+        return Err(ProgressError::WrongSequence {
+            file,
+            expected,
+            found: record.sequence,
+        });
     }
     let refuse = |field, problem| Err(ProgressError::Field { file, field, problem });
     let too_long = |message: &Option<String>| message.as_ref().is_some_and(|m| m.len() > MAX_MESSAGE_BYTES);

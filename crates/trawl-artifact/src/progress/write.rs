@@ -19,7 +19,10 @@ pub struct ProgressWriter {
 impl ProgressWriter {
     /// `directory` must exist and be on one file system.
     pub fn new(directory: impl Into<PathBuf>, job_uid: impl Into<String>) -> Self {
-        Self { directory: directory.into(), job_uid: job_uid.into() }
+        Self {
+            directory: directory.into(),
+            job_uid: job_uid.into(),
+        }
     }
 
     /// Writes one record: temporary name, fsync, final name, fsync of the directory. Refuses to replace.
@@ -51,7 +54,11 @@ impl ProgressWriter {
             Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
             _ => {}
         }
-        let mut out = OpenOptions::new().write(true).create_new(true).mode(0o640).open(&temporary)?;
+        let mut out = OpenOptions::new()
+            .write(true)
+            .create_new(true)
+            .mode(0o640)
+            .open(&temporary)?;
         out.write_all(bytes)?;
         out.sync_all()?;
         // A link, unlike a rename, never replaces.
