@@ -40,7 +40,9 @@ pub struct Captured {
 
 impl Default for Captured {
     fn default() -> Self {
-        Self { socket_dir: default_socket_dir() }
+        Self {
+            socket_dir: default_socket_dir(),
+        }
     }
 }
 

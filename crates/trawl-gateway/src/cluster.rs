@@ -79,7 +79,8 @@ impl Cluster {
     }
 }
 
-async fn patiently<T, E: Display>(what: &str, question: impl Future<Output = Result<T, E>>) -> Result<T, String> {
+/// Waits for an answer, but not for ever.
+pub(crate) async fn patiently<T, E: Display>(what: &str, question: impl Future<Output = Result<T, E>>) -> Result<T, String> {
     match tokio::time::timeout(PATIENCE, question).await {
         Ok(answer) => answer.map_err(|error| format!("{what}: {error}")),
         Err(_) => Err(format!("{what}: no answer within {} s", PATIENCE.as_secs())),
