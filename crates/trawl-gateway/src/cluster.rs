@@ -38,13 +38,22 @@ impl Cluster {
             token: Some(token.expose().to_owned()),
             audiences: Some(vec![GATEWAY_AUDIENCE.to_owned()]),
         };
-        let review = TokenReview { spec, ..TokenReview::default() };
+        let review = TokenReview {
+            spec,
+            ..TokenReview::default()
+        };
         let reviews: Api<TokenReview> = Api::all(self.client.clone());
         let answer = patiently("TokenReview", reviews.create(&PostParams::default(), &review)).await?;
-        answer.status.ok_or_else(|| "TokenReview: no status in the answer".to_owned())
+        answer
+            .status
+            .ok_or_else(|| "TokenReview: no status in the answer".to_owned())
     }
 
-    pub async fn review_access(&self, who: &Identity, target: &Target) -> Result<SubjectAccessReviewStatus, String> {
+    pub async fn review_access(
+        &self,
+        who: &Identity,
+        target: &Target,
+    ) -> Result<SubjectAccessReviewStatus, String> {
         let attributes = ResourceAttributes {
             group: Some(GROUP.into()),
             resource: Some("capturejobs".into()),
@@ -62,10 +71,19 @@ impl Cluster {
             extra: Some(who.extra.clone()),
             ..SubjectAccessReviewSpec::default()
         };
-        let review = SubjectAccessReview { spec, ..SubjectAccessReview::default() };
+        let review = SubjectAccessReview {
+            spec,
+            ..SubjectAccessReview::default()
+        };
         let reviews: Api<SubjectAccessReview> = Api::all(self.client.clone());
-        let answer = patiently("SubjectAccessReview", reviews.create(&PostParams::default(), &review)).await?;
-        answer.status.ok_or_else(|| "SubjectAccessReview: no status in the answer".to_owned())
+        let answer = patiently(
+            "SubjectAccessReview",
+            reviews.create(&PostParams::default(), &review),
+        )
+        .await?;
+        answer
+            .status
+            .ok_or_else(|| "SubjectAccessReview: no status in the answer".to_owned())
     }
 
     pub async fn read_job(&self, target: &Target) -> Result<Option<CaptureJob>, String> {
@@ -75,12 +93,17 @@ impl Cluster {
 
     /// Whether the API server answers at all.
     pub async fn ready(&self) -> Result<(), String> {
-        patiently("version", self.client.apiserver_version()).await.map(|_| ())
+        patiently("version", self.client.apiserver_version())
+            .await
+            .map(|_| ())
     }
 }
 
 /// Waits for an answer, but not for ever.
-pub(crate) async fn patiently<T, E: Display>(what: &str, question: impl Future<Output = Result<T, E>>) -> Result<T, String> {
+pub(crate) async fn patiently<T, E: Display>(
+    what: &str,
+    question: impl Future<Output = Result<T, E>>,
+) -> Result<T, String> {
     match tokio::time::timeout(PATIENCE, question).await {
         Ok(answer) => answer.map_err(|error| format!("{what}: {error}")),
         Err(_) => Err(format!("{what}: no answer within {} s", PATIENCE.as_secs())),

@@ -32,7 +32,11 @@ pub const SHA256: HeaderName = HeaderName::from_static("x-trawl-sha256");
 /// How granted bytes reach the caller. An `Err` is an outage in words for the log.
 pub trait Delivery: World {
     /// A URL of the store that is valid for `ttl`; `None` when the store has no URLs and the gateway sends the bytes.
-    fn presign(&self, key: &str, ttl: Duration) -> impl Future<Output = Result<Option<String>, String>> + Send;
+    fn presign(
+        &self,
+        key: &str,
+        ttl: Duration,
+    ) -> impl Future<Output = Result<Option<String>, String>> + Send;
     fn read(
         &self,
         key: &str,
@@ -53,14 +57,30 @@ pub struct App<W> {
 impl<W: Delivery> App<W> {
     pub fn new(world: W, namespace: impl Into<String>, profile: impl Into<String>) -> Self {
         let limits = Mutex::new(Limits::new(Instant::now()));
-        Self { world, limits, namespace: namespace.into(), profile: profile.into() }
+        Self {
+            world,
+            limits,
+            namespace: namespace.into(),
+            profile: profile.into(),
+        }
     }
 
     pub fn router(self) -> Router {
         Router::new()
-            .route("/api/v1/namespaces/{namespace}/capturejobs/{name}/download", get(download::<W>))
-            .route("/api/v1/namespaces/{namespace}/capturejobs/{name}/manifest", get(manifest::<W>))
-            .fallback(async || finish(&request_id::next(), Err(Refusal::new(Code::NotFound, "no such path"))))
+            .route(
+                "/api/v1/namespaces/{namespace}/capturejobs/{name}/download",
+                get(download::<W>),
+            )
+            .route(
+                "/api/v1/namespaces/{namespace}/capturejobs/{name}/manifest",
+                get(manifest::<W>),
+            )
+            .fallback(async || {
+                finish(
+                    &request_id::next(),
+                    Err(Refusal::new(Code::NotFound, "no such path")),
+                )
+            })
             .method_not_allowed_fallback(method_not_allowed)
             .with_state(Arc::new(self))
     }
@@ -68,23 +88,47 @@ impl<W: Delivery> App<W> {
 
 type Names = Result<Path<(String, String)>, PathRejection>;
 
-async fn download<W: Delivery>(State(app): State<Arc<App<W>>>, names: Names, method: Method, headers: HeaderMap) -> Response {
+async fn download<W: Delivery>(
+    State(app): State<Arc<App<W>>>,
+    names: Names,
+    method: Method,
+    headers: HeaderMap,
+) -> Response {
     answer(&app, names, Part::Capture, &method, &headers).await
 }
 
-async fn manifest<W: Delivery>(State(app): State<Arc<App<W>>>, names: Names, method: Method, headers: HeaderMap) -> Response {
+async fn manifest<W: Delivery>(
+    State(app): State<Arc<App<W>>>,
+    names: Names,
+    method: Method,
+    headers: HeaderMap,
+) -> Response {
     answer(&app, names, Part::Manifest, &method, &headers).await
 }
 
 async fn method_not_allowed() -> Response {
     let id = request_id::next();
-    let mut response = finish(&id, Err(Refusal::new(Code::BadRequest, "only GET and HEAD are answered here")));
+    let mut response = finish(
+        &id,
+        Err(Refusal::new(
+            Code::BadRequest,
+            "only GET and HEAD are answered here",
+        )),
+    );
     *response.status_mut() = StatusCode::METHOD_NOT_ALLOWED;
-    response.headers_mut().insert(header::ALLOW, HeaderValue::from_static("GET, HEAD"));
+    response
+        .headers_mut()
+        .insert(header::ALLOW, HeaderValue::from_static("GET, HEAD"));
     response
 }
 
-async fn answer<W: Delivery>(app: &App<W>, names: Names, part: Part, method: &Method, headers: &HeaderMap) -> Response {
+async fn answer<W: Delivery>(
+    app: &App<W>,
+    names: Names,
+    part: Part,
+    method: &Method,
+    headers: &HeaderMap,
+) -> Response {
     let id = request_id::next();
     let target = match names {
         Ok(Path((namespace, name))) => Target::parse(&app.namespace, &namespace, &name, part),
@@ -97,8 +141,10 @@ async fn answer<W: Delivery>(app: &App<W>, names: Names, part: Part, method: &Me
             return finish(&id, Err(refusal));
         }
     };
-    let decision =
-        decide(&app.world, &app.limits, &app.profile, &target, || BearerToken::from_headers(headers)).await;
+    let decision = decide(&app.world, &app.limits, &app.profile, &target, || {
+        BearerToken::from_headers(headers)
+    })
+    .await;
     let (who, outcome) = match decision.verdict {
         Err(refusal) => (decision.who, Err(refusal)),
         Ok(grant) => {
@@ -128,8 +174,14 @@ async fn hand_over<W: Delivery>(
     headers: &HeaderMap,
 ) -> Result<(&'static str, Response), Refusal> {
     let outage = |cause: String| Refusal::unavailable("the artifact store", cause);
-    if let Some(url) = app.world.presign(&grant.artifact.key, grant.ttl).await.map_err(outage)? {
-        let location = HeaderValue::from_str(&url).map_err(|_| outage("the presigned URL is no header value".into()))?;
+    if let Some(url) = app
+        .world
+        .presign(&grant.artifact.key, grant.ttl)
+        .await
+        .map_err(outage)?
+    {
+        let location =
+            HeaderValue::from_str(&url).map_err(|_| outage("the presigned URL is no header value".into()))?;
         let response = (StatusCode::SEE_OTHER, [(header::LOCATION, location)]).into_response();
         return Ok(("redirect", with_hash(response, grant)?));
     }
@@ -142,7 +194,12 @@ async fn hand_over<W: Delivery>(
     let body = if *method == Method::HEAD || range.is_empty() {
         Body::empty()
     } else {
-        Body::from_stream(app.world.read(&grant.artifact.key, range.clone()).await.map_err(outage)?)
+        Body::from_stream(
+            app.world
+                .read(&grant.artifact.key, range.clone())
+                .await
+                .map_err(outage)?,
+        )
     };
     let mut response = (status, body).into_response();
     let out = response.headers_mut();
@@ -153,10 +210,19 @@ async fn hand_over<W: Delivery>(
     out.insert(header::CONTENT_TYPE, HeaderValue::from_static(kind));
     out.insert(header::CONTENT_LENGTH, HeaderValue::from(range.end - range.start));
     out.insert(header::ACCEPT_RANGES, HeaderValue::from_static("bytes"));
-    out.insert(header::X_CONTENT_TYPE_OPTIONS, HeaderValue::from_static("nosniff"));
-    out.insert(header::CONTENT_DISPOSITION, text(&format!("attachment; filename=\"{}.{suffix}\"", target.name()))?);
+    out.insert(
+        header::X_CONTENT_TYPE_OPTIONS,
+        HeaderValue::from_static("nosniff"),
+    );
+    out.insert(
+        header::CONTENT_DISPOSITION,
+        text(&format!("attachment; filename=\"{}.{suffix}\"", target.name()))?,
+    );
     if status == StatusCode::PARTIAL_CONTENT {
-        out.insert(header::CONTENT_RANGE, text(&format!("bytes {}-{}/{}", range.start, range.end - 1, grant.size))?);
+        out.insert(
+            header::CONTENT_RANGE,
+            text(&format!("bytes {}-{}/{}", range.start, range.end - 1, grant.size))?,
+        );
     }
     if let Some(etag) = etag {
         out.insert(header::ETAG, text(&etag)?);
@@ -182,7 +248,8 @@ fn with_hash(mut response: Response, grant: &Grant) -> Result<Response, Refusal>
 }
 
 fn text(value: &str) -> Result<HeaderValue, Refusal> {
-    HeaderValue::from_str(value).map_err(|_| Refusal::unavailable("the gateway", "a value is no header value"))
+    HeaderValue::from_str(value)
+        .map_err(|_| Refusal::unavailable("the gateway", "a value is no header value"))
 }
 
 /// What every answer carries.

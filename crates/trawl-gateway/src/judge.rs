@@ -28,12 +28,17 @@ pub struct Identity {
 /// Judges a TokenReview. A token that the API server accepts for another audience is not ours to accept.
 pub fn identity(status: TokenReviewStatus) -> Result<Identity, Refusal> {
     let no = || {
-        let message = format!("the token was not accepted; it must be valid and made for the audience {GATEWAY_AUDIENCE}");
+        let message = format!(
+            "the token was not accepted; it must be valid and made for the audience {GATEWAY_AUDIENCE}"
+        );
         Refusal::new(Code::Unauthenticated, message)
     };
     let audience = status.audiences.iter().flatten().any(|a| a == GATEWAY_AUDIENCE);
     if status.authenticated != Some(true) || !audience {
-        return Err(Refusal { cause: status.error, ..no() });
+        return Err(Refusal {
+            cause: status.error,
+            ..no()
+        });
     }
     let user = status.user.ok_or_else(no)?;
     let username = user.username.filter(|name| !name.is_empty()).ok_or_else(no)?;
@@ -74,33 +79,58 @@ pub fn artifact(job: &CaptureJob, profile: &str, part: Part, now: Timestamp) -> 
         .iter()
         .any(|c| c.type_ == ConditionType::Downloadable.as_str() && c.reason == Reason::Expired.as_str());
     if status.phase == Some(JobPhase::Expired) || said_expired || deadline.is_some_and(|d| d <= now) {
-        return Err(Refusal::new(Code::Expired, "the retention of this capture is over"));
+        return Err(Refusal::new(
+            Code::Expired,
+            "the retention of this capture is over",
+        ));
     }
     if status.phase != Some(JobPhase::Completed) {
-        let phase = status.phase.map_or("not reported yet".into(), |phase| format!("{phase:?}"));
-        return Err(not_downloadable(format!("the capture is not Completed: its phase is {phase}")));
+        let phase = status
+            .phase
+            .map_or("not reported yet".into(), |phase| format!("{phase:?}"));
+        return Err(not_downloadable(format!(
+            "the capture is not Completed: its phase is {phase}"
+        )));
     }
     if !conditions::is_true(&status.conditions, ConditionType::Downloadable, generation) {
-        return Err(not_downloadable("the capture is not marked Downloadable at its current generation"));
+        return Err(not_downloadable(
+            "the capture is not marked Downloadable at its current generation",
+        ));
     }
     let (Some(reference), Some(sha256), Some(deadline)) = (status.artifact, status.sha256, deadline) else {
-        return Err(not_downloadable("the status names no artifact with its hash and retention deadline"));
+        return Err(not_downloadable(
+            "the status names no artifact with its hash and retention deadline",
+        ));
     };
     let job_uid = job.uid().unwrap_or_default();
     let namespace = job.namespace().unwrap_or_default();
     let key = keys::capture_key(&namespace, &job_uid);
     // The key is derived again: whoever can write one job's status must not be able to point it at another's evidence.
     if job_uid.is_empty() || reference.key != key || reference.profile != profile {
-        return Err(not_downloadable("the artifact named in the status is not this job's in this installation's store"));
+        return Err(not_downloadable(
+            "the artifact named in the status is not this job's in this installation's store",
+        ));
     }
-    if sha256.len() != 64 || !sha256.bytes().all(|b| b.is_ascii_digit() || (b'a'..=b'f').contains(&b)) {
+    if sha256.len() != 64
+        || !sha256
+            .bytes()
+            .all(|b| b.is_ascii_digit() || (b'a'..=b'f').contains(&b))
+    {
         return Err(not_downloadable("the status holds no SHA-256 in lower-case hex"));
     }
     Ok(match part {
-        Part::Capture => Artifact { job_uid, key, sha256: Some(sha256), deadline },
-        Part::Manifest => {
-            Artifact { key: keys::manifest_key(&namespace, &job_uid), job_uid, sha256: None, deadline }
-        }
+        Part::Capture => Artifact {
+            job_uid,
+            key,
+            sha256: Some(sha256),
+            deadline,
+        },
+        Part::Manifest => Artifact {
+            key: keys::manifest_key(&namespace, &job_uid),
+            job_uid,
+            sha256: None,
+            deadline,
+        },
     })
 }
 
@@ -112,9 +142,16 @@ fn not_downloadable(message: impl Into<String>) -> Refusal {
 pub fn ttl(deadline: Timestamp, now: Timestamp) -> Result<Duration, Refusal> {
     let left = u64::try_from(deadline.as_second().saturating_sub(now.as_second())).unwrap_or_default();
     // Sub-second rounding must shorten, not lengthen.
-    let left = if deadline.subsec_nanosecond() < now.subsec_nanosecond() { left.saturating_sub(1) } else { left };
+    let left = if deadline.subsec_nanosecond() < now.subsec_nanosecond() {
+        left.saturating_sub(1)
+    } else {
+        left
+    };
     if left == 0 {
-        return Err(Refusal::new(Code::Expired, "the retention of this capture is over"));
+        return Err(Refusal::new(
+            Code::Expired,
+            "the retention of this capture is over",
+        ));
     }
     Ok(Duration::from_secs(left).min(MAX_TTL))
 }

@@ -43,7 +43,10 @@ fn a_job_is_downloadable_only_when_every_fact_says_so() {
     let table: Vec<(Value, Result<(), Code>)> = vec![
         (json!({}), Ok(())),
         (json!({"phase": "Expired"}), Err(Code::Expired)),
-        (json!({"retentionDeadline": "2026-03-01T12:00:00Z"}), Err(Code::Expired)),
+        (
+            json!({"retentionDeadline": "2026-03-01T12:00:00Z"}),
+            Err(Code::Expired),
+        ),
         (json!({"retentionDeadline": "2026-03-01T12:00:00.001Z"}), Ok(())),
         (downloadable("False", "Expired", 3), Err(Code::Expired)),
         (json!({"phase": "Pending"}), Err(Code::NotDownloadable)),
@@ -51,9 +54,15 @@ fn a_job_is_downloadable_only_when_every_fact_says_so() {
         (json!({"phase": "Storing"}), Err(Code::NotDownloadable)),
         (json!({"phase": "Failed"}), Err(Code::NotDownloadable)),
         (json!({"phase": null}), Err(Code::NotDownloadable)),
-        (downloadable("False", "NotDownloadable", 3), Err(Code::NotDownloadable)),
+        (
+            downloadable("False", "NotDownloadable", 3),
+            Err(Code::NotDownloadable),
+        ),
         (downloadable("Unknown", "Pending", 3), Err(Code::NotDownloadable)),
-        (downloadable("True", "Downloadable", 2), Err(Code::NotDownloadable)),
+        (
+            downloadable("True", "Downloadable", 2),
+            Err(Code::NotDownloadable),
+        ),
         (json!({"conditions": []}), Err(Code::NotDownloadable)),
         (json!({"artifact": null}), Err(Code::NotDownloadable)),
         (json!({"sha256": null}), Err(Code::NotDownloadable)),
@@ -91,7 +100,12 @@ fn the_manifest_lies_beside_the_capture_and_claims_no_hash() {
 fn a_job_without_status_is_not_downloadable() {
     let mut bare = job(json!({}));
     bare.status = None;
-    assert_eq!(artifact(&bare, "main", Part::Capture, at(NOW)).expect_err("refused").code, Code::NotDownloadable);
+    assert_eq!(
+        artifact(&bare, "main", Part::Capture, at(NOW))
+            .expect_err("refused")
+            .code,
+        Code::NotDownloadable
+    );
 }
 
 #[test]
@@ -106,7 +120,11 @@ fn a_grant_lasts_five_minutes_at_most_and_never_past_the_deadline() {
         ("2026-03-01T11:00:00Z", None),
     ];
     for (deadline, seconds) in table {
-        assert_eq!(ttl(at(deadline), at(NOW)).ok(), seconds.map(Duration::from_secs), "{deadline}");
+        assert_eq!(
+            ttl(at(deadline), at(NOW)).ok(),
+            seconds.map(Duration::from_secs),
+            "{deadline}"
+        );
     }
     let late = ttl(at("2026-03-01T12:00:02.1Z"), at("2026-03-01T12:00:00.5Z"));
     assert_eq!(late.ok(), Some(Duration::from_secs(1)));
@@ -117,7 +135,10 @@ fn review(authenticated: bool, audiences: Option<&[&str]>, username: &str) -> To
     TokenReviewStatus {
         authenticated: Some(authenticated),
         audiences: audiences.map(|list| list.iter().map(ToString::to_string).collect()),
-        user: Some(UserInfo { username: Some(username.into()), ..UserInfo::default() }),
+        user: Some(UserInfo {
+            username: Some(username.into()),
+            ..UserInfo::default()
+        }),
         error: None,
     }
 }
@@ -125,26 +146,46 @@ fn review(authenticated: bool, audiences: Option<&[&str]>, username: &str) -> To
 #[test]
 fn a_token_counts_only_when_it_is_valid_for_the_audience_of_the_gateway() {
     let ours = &["trawl-artifact-gateway"][..];
-    assert_eq!(identity(review(true, Some(ours), "ana")).expect("identity").username, "ana");
+    assert_eq!(
+        identity(review(true, Some(ours), "ana"))
+            .expect("identity")
+            .username,
+        "ana"
+    );
     for status in [
         review(false, Some(ours), "ana"),
         review(true, None, "ana"),
         review(true, Some(&[]), "ana"),
         review(true, Some(&["https://kubernetes.default.svc"]), "ana"),
         review(true, Some(ours), ""),
-        TokenReviewStatus { user: None, ..review(true, Some(ours), "ana") },
+        TokenReviewStatus {
+            user: None,
+            ..review(true, Some(ours), "ana")
+        },
         TokenReviewStatus::default(),
     ] {
-        assert_eq!(identity(status.clone()).expect_err("refused").code, Code::Unauthenticated, "{status:?}");
+        assert_eq!(
+            identity(status.clone()).expect_err("refused").code,
+            Code::Unauthenticated,
+            "{status:?}"
+        );
     }
 }
 
 #[test]
 fn access_needs_allowed_and_no_denial() {
-    let status = |allowed, denied| SubjectAccessReviewStatus { allowed, denied, ..Default::default() };
+    let status = |allowed, denied| SubjectAccessReviewStatus {
+        allowed,
+        denied,
+        ..Default::default()
+    };
     assert!(access(&status(true, None)).is_ok());
     assert!(access(&status(true, Some(false))).is_ok());
-    for refused in [status(false, None), status(true, Some(true)), status(false, Some(true))] {
+    for refused in [
+        status(false, None),
+        status(true, Some(true)),
+        status(false, Some(true)),
+    ] {
         assert_eq!(access(&refused).expect_err("refused").code, Code::Forbidden);
     }
 }

@@ -13,9 +13,15 @@ pub struct Rate {
 }
 
 /// All attempts together: what the API server is asked to review at most.
-pub const GLOBAL: Rate = Rate { per_second: 50.0, burst: 200.0 };
+pub const GLOBAL: Rate = Rate {
+    per_second: 50.0,
+    burst: 200.0,
+};
 /// One identity: 30 a minute, 10 at once.
-pub const PER_IDENTITY: Rate = Rate { per_second: 0.5, burst: 10.0 };
+pub const PER_IDENTITY: Rate = Rate {
+    per_second: 0.5,
+    burst: 10.0,
+};
 /// Identities remembered at most; the one that was idle longest is forgotten first.
 pub const MAX_IDENTITIES: usize = 4096;
 
@@ -27,7 +33,10 @@ struct Bucket {
 
 impl Bucket {
     fn full(rate: Rate, now: Instant) -> Self {
-        Self { tokens: rate.burst, at: now }
+        Self {
+            tokens: rate.burst,
+            at: now,
+        }
     }
 
     /// Takes one attempt, or says how long to wait for the next.
@@ -57,7 +66,11 @@ impl Limits {
     }
 
     fn bounded(now: Instant, max_identities: usize) -> Self {
-        Self { global: Bucket::full(GLOBAL, now), identities: HashMap::new(), max_identities }
+        Self {
+            global: Bucket::full(GLOBAL, now),
+            identities: HashMap::new(),
+            max_identities,
+        }
     }
 
     /// Counts one attempt of anybody. `Err` is the time to wait.
@@ -71,7 +84,11 @@ impl Limits {
             return bucket.take(PER_IDENTITY, now);
         }
         if self.identities.len() >= self.max_identities {
-            let idlest = self.identities.iter().min_by_key(|(_, bucket)| bucket.at).map(|(name, _)| name.clone());
+            let idlest = self
+                .identities
+                .iter()
+                .min_by_key(|(_, bucket)| bucket.at)
+                .map(|(name, _)| name.clone());
             idlest.and_then(|name| self.identities.remove(&name));
         }
         let mut bucket = Bucket::full(PER_IDENTITY, now);
@@ -93,7 +110,11 @@ mod tests {
             assert_eq!(limits.attempt_by("a", start), Ok(()));
         }
         assert_eq!(limits.attempt_by("a", start), Err(Duration::from_secs(2)));
-        assert_eq!(limits.attempt_by("b", start), Ok(()), "another identity is not held up");
+        assert_eq!(
+            limits.attempt_by("b", start),
+            Ok(()),
+            "another identity is not held up"
+        );
         let later = start + Duration::from_secs(2);
         assert_eq!(limits.attempt_by("a", later), Ok(()));
         assert!(limits.attempt_by("a", later).is_err());
@@ -123,7 +144,9 @@ mod tests {
         let start = Instant::now();
         let mut limits = Limits::bounded(start, 3);
         for (second, name) in ["a", "b", "c", "d"].into_iter().enumerate() {
-            limits.attempt_by(name, start + Duration::from_secs(second as u64)).expect("first attempt");
+            limits
+                .attempt_by(name, start + Duration::from_secs(second as u64))
+                .expect("first attempt");
         }
         assert_eq!(limits.identities.len(), 3);
         assert!(!limits.identities.contains_key("a"));

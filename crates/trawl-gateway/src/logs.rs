@@ -11,6 +11,11 @@ pub fn init(level: Level) {
         .with_target("trawl_gateway", level)
         .with_target("trawl_store", level)
         .with_target("trawl_kube", level);
-    let lines = tracing_subscriber::fmt::layer().json().flatten_event(true).with_writer(std::io::stderr);
-    tracing_subscriber::registry().with(lines.with_filter(targets)).init();
+    let lines = tracing_subscriber::fmt::layer()
+        .json()
+        .flatten_event(true)
+        .with_writer(std::io::stderr);
+    tracing_subscriber::registry()
+        .with(lines.with_filter(targets))
+        .init();
 }

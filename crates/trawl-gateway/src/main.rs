@@ -39,7 +39,10 @@ async fn main() -> anyhow::Result<()> {
     run::run(run::Options {
         config: flags.config,
         credentials_dir: flags.credentials_dir,
-        tls: tls::Files { cert: flags.tls_cert, key: flags.tls_key },
+        tls: tls::Files {
+            cert: flags.tls_cert,
+            key: flags.tls_key,
+        },
         listen: flags.listen,
         health_listen: flags.health_listen,
     })

@@ -17,7 +17,9 @@ pub enum Wanted {
 ///
 /// What is not understood (several ranges, other units, bad syntax) is ignored, as the RFC asks.
 pub fn wanted(headers: &HeaderMap, size: u64, etag: Option<&str>) -> Wanted {
-    let Some(value) = headers.get(header::RANGE).and_then(|v| v.to_str().ok()) else { return Wanted::Whole };
+    let Some(value) = headers.get(header::RANGE).and_then(|v| v.to_str().ok()) else {
+        return Wanted::Whole;
+    };
     if let Some(condition) = headers.get(header::IF_RANGE)
         && etag.is_none_or(|etag| condition.as_bytes() != etag.as_bytes())
     {

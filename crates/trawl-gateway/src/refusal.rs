@@ -49,7 +49,11 @@ impl Code {
 
     /// How the decision log names it: somebody was told no, or the gateway could not decide.
     pub fn decision(self) -> &'static str {
-        if self == Self::Unavailable { "failed" } else { "denied" }
+        if self == Self::Unavailable {
+            "failed"
+        } else {
+            "denied"
+        }
     }
 }
 
@@ -68,11 +72,19 @@ pub struct Refusal {
 
 impl Refusal {
     pub fn new(code: Code, message: impl Into<String>) -> Self {
-        Self { code, message: message.into(), retry_after: None, cause: None }
+        Self {
+            code,
+            message: message.into(),
+            retry_after: None,
+            cause: None,
+        }
     }
 
     pub fn rate_limited(message: impl Into<String>, wait: Duration) -> Self {
-        Self { retry_after: Some(wait), ..Self::new(Code::RateLimited, message) }
+        Self {
+            retry_after: Some(wait),
+            ..Self::new(Code::RateLimited, message)
+        }
     }
 
     /// A dependency could not be asked. The cause may name internal addresses, so the caller never sees it.
@@ -86,7 +98,11 @@ impl Refusal {
 
     /// The answer to the caller of request `request_id`.
     pub fn response(&self, request_id: &str) -> Response {
-        let body = ErrorBody { code: self.code, message: &self.message, request_id };
+        let body = ErrorBody {
+            code: self.code,
+            message: &self.message,
+            request_id,
+        };
         let mut response = (self.code.status(), Json(body)).into_response();
         let headers = response.headers_mut();
         if let Some(wait) = self.retry_after {

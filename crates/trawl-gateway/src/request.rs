@@ -33,15 +33,25 @@ impl Target {
     pub fn parse(served: &str, namespace: &str, name: &str, part: Part) -> Result<Self, Refusal> {
         let bad = |message| Err(Refusal::new(Code::BadRequest, message));
         if !is_dns_label(namespace) {
-            return bad("namespace: not a Kubernetes namespace name (lower-case letters, digits, '-', at most 63)");
+            return bad(
+                "namespace: not a Kubernetes namespace name (lower-case letters, digits, '-', at most 63)",
+            );
         }
         if !is_dns_subdomain(name) {
-            return bad("name: not a Kubernetes object name (lower-case letters, digits, '-', '.', at most 253)");
+            return bad(
+                "name: not a Kubernetes object name (lower-case letters, digits, '-', '.', at most 253)",
+            );
         }
         if namespace != served {
-            return bad("namespace: this gateway does not serve it; use the namespace in which Trawl is installed");
+            return bad(
+                "namespace: this gateway does not serve it; use the namespace in which Trawl is installed",
+            );
         }
-        Ok(Self { namespace: namespace.into(), name: name.into(), part })
+        Ok(Self {
+            namespace: namespace.into(),
+            name: name.into(),
+            part,
+        })
     }
 
     pub fn namespace(&self) -> &str {
@@ -63,7 +73,9 @@ fn is_dns_label(text: &str) -> bool {
     bytes.len() <= 63
         && edge(bytes.first())
         && edge(bytes.last())
-        && bytes.iter().all(|b| b.is_ascii_lowercase() || b.is_ascii_digit() || *b == b'-')
+        && bytes
+            .iter()
+            .all(|b| b.is_ascii_lowercase() || b.is_ascii_digit() || *b == b'-')
 }
 
 fn is_dns_subdomain(text: &str) -> bool {
@@ -79,14 +91,25 @@ pub struct BearerToken(String);
 impl BearerToken {
     /// Reads the one `Authorization: Bearer` header.
     pub fn from_headers(headers: &HeaderMap) -> Result<Self, Refusal> {
-        let no = || Refusal::new(Code::Unauthenticated, "a bearer token for the audience trawl-artifact-gateway is required");
+        let no = || {
+            Refusal::new(
+                Code::Unauthenticated,
+                "a bearer token for the audience trawl-artifact-gateway is required",
+            )
+        };
         let mut values = headers.get_all(header::AUTHORIZATION).iter();
-        let (Some(value), None) = (values.next(), values.next()) else { return Err(no()) };
+        let (Some(value), None) = (values.next(), values.next()) else {
+            return Err(no());
+        };
         let text = value.to_str().map_err(|_| no())?;
         let (scheme, token) = text.split_once(' ').ok_or_else(no)?;
         let token = token.trim();
         let printable = token.bytes().all(|b| b.is_ascii_graphic());
-        if !scheme.eq_ignore_ascii_case("bearer") || token.is_empty() || token.len() > MAX_TOKEN_BYTES || !printable {
+        if !scheme.eq_ignore_ascii_case("bearer")
+            || token.is_empty()
+            || token.len() > MAX_TOKEN_BYTES
+            || !printable
+        {
             return Err(no());
         }
         Ok(Self(token.into()))
@@ -113,7 +136,9 @@ mod tests {
         assert!(check("trawl-system", "manual-abc12"));
         assert!(check("trawl-system", "a.b-c.9"));
         let long = "a".repeat(254);
-        for name in ["", "..", "a/b", "A", "a..b", "-a", "a-", "a_b", "a\u{e9}", "%2e", &long] {
+        for name in [
+            "", "..", "a/b", "A", "a..b", "-a", "a-", "a_b", "a\u{e9}", "%2e", &long,
+        ] {
             assert!(!check("trawl-system", name), "{name:?}");
         }
         for namespace in ["", "kube-system", "trawl.system", "Trawl-system"] {
@@ -128,12 +153,22 @@ mod tests {
             for value in values {
                 headers.append(header::AUTHORIZATION, value.parse().expect("header"));
             }
-            BearerToken::from_headers(&headers).map(|t| t.expose().to_owned()).ok()
+            BearerToken::from_headers(&headers)
+                .map(|t| t.expose().to_owned())
+                .ok()
         };
         assert_eq!(read(&["Bearer abc.def"]).as_deref(), Some("abc.def"));
         assert_eq!(read(&["bearer abc"]).as_deref(), Some("abc"));
         let long = format!("Bearer {}", "a".repeat(MAX_TOKEN_BYTES + 1));
-        for values in [&[][..], &["Basic abc"], &["Bearer"], &["Bearer "], &["Bearer a b"], &["Bearer a", "Bearer b"], &[&long]] {
+        for values in [
+            &[][..],
+            &["Basic abc"],
+            &["Bearer"],
+            &["Bearer "],
+            &["Bearer a b"],
+            &["Bearer a", "Bearer b"],
+            &[&long],
+        ] {
             assert_eq!(read(values), None, "{values:?}");
         }
     }

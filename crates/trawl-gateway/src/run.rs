@@ -40,7 +40,10 @@ pub enum RunError {
     #[error(transparent)]
     Startup(#[from] startup::StartupError),
     #[error("cannot serve on {listen}: {source}")]
-    Serve { listen: SocketAddr, source: std::io::Error },
+    Serve {
+        listen: SocketAddr,
+        source: std::io::Error,
+    },
 }
 
 /// Connections that are still open at the end get this long: less than a pod's usual 30 s grace.
@@ -55,7 +58,10 @@ pub async fn run(options: Options) -> Result<(), RunError> {
     let store = Store::open(&installation.store, &options.credentials_dir)?;
     let client = startup::client().await?;
     let tls = tls::load(options.tls).await?;
-    let real = Real { cluster: Cluster::new(client), store };
+    let real = Real {
+        cluster: Cluster::new(client),
+        store,
+    };
     if let Some(listen) = options.health_listen {
         let readiness = Readiness::waiting_for(&["cluster API", "store"]);
         tokio::spawn(watch_readiness(real.clone(), readiness.clone()));
@@ -68,12 +74,26 @@ pub async fn run(options: Options) -> Result<(), RunError> {
     }
     let app = App::new(real, installation.namespace, installation.store.profile);
     let stop = async { startup::terminated().await.unwrap_or_default() };
-    serve(app, tls, options.listen, |address| tracing::info!(%address, "listening"), stop).await
+    serve(
+        app,
+        tls,
+        options.listen,
+        |address| tracing::info!(%address, "listening"),
+        stop,
+    )
+    .await
 }
 
 /// A gateway inside another program: the same one, with what the caller has already built.
 pub fn app(client: Client, store: Store, namespace: &str, config: &StoreConfig) -> App<Real> {
-    App::new(Real { cluster: Cluster::new(client), store }, namespace, &config.profile)
+    App::new(
+        Real {
+            cluster: Cluster::new(client),
+            store,
+        },
+        namespace,
+        &config.profile,
+    )
 }
 
 /// Serves `app` until `stop` resolves; open downloads may finish within the grace time. `listening` is told the
@@ -106,11 +126,18 @@ pub async fn serve(
 }
 
 fn load(path: &std::path::Path) -> Result<Installation, RunError> {
-    let fail = |problem: String| RunError::Config { path: path.into(), problem };
+    let fail = |problem: String| RunError::Config {
+        path: path.into(),
+        problem,
+    };
     let text = std::fs::read_to_string(path).map_err(|error| fail(error.to_string()))?;
-    let installation: Installation = serde_saphyr::from_str(&text).map_err(|error| fail(error.to_string()))?;
+    let installation: Installation =
+        serde_saphyr::from_str(&text).map_err(|error| fail(error.to_string()))?;
     if installation.api_version != trawl_config::installation::API_VERSION {
-        return Err(fail(format!("apiVersion: must be {}", trawl_config::installation::API_VERSION)));
+        return Err(fail(format!(
+            "apiVersion: must be {}",
+            trawl_config::installation::API_VERSION
+        )));
     }
     Ok(installation)
 }

@@ -20,7 +20,10 @@ use crate::{
 /// What a decision may ask of the world. An `Err` is an outage in words for the log, never an answer.
 pub trait World: Send + Sync + 'static {
     fn now(&self) -> Timestamp;
-    fn review_token(&self, token: &BearerToken) -> impl Future<Output = Result<TokenReviewStatus, String>> + Send;
+    fn review_token(
+        &self,
+        token: &BearerToken,
+    ) -> impl Future<Output = Result<TokenReviewStatus, String>> + Send;
     fn review_access(
         &self,
         who: &Identity,
@@ -57,10 +60,18 @@ pub async fn decide<W: World>(
 ) -> Decision {
     let who = match recognise(world, limits, token).await {
         Ok(who) => who,
-        Err(refusal) => return Decision { who: None, verdict: Err(refusal) },
+        Err(refusal) => {
+            return Decision {
+                who: None,
+                verdict: Err(refusal),
+            };
+        }
     };
     let verdict = grant(world, limits, profile, target, &who).await;
-    Decision { who: Some(who), verdict }
+    Decision {
+        who: Some(who),
+        verdict,
+    }
 }
 
 async fn recognise<W: World>(
@@ -73,10 +84,14 @@ async fn recognise<W: World>(
         .map_err(|wait| Refusal::rate_limited("too many attempts at this gateway", wait))?;
     let token = token()?;
     let review = world.review_token(&token).await;
-    let verdict = review.map_err(|cause| Refusal::unavailable("the cluster API", cause)).and_then(judge::identity);
+    let verdict = review
+        .map_err(|cause| Refusal::unavailable("the cluster API", cause))
+        .and_then(judge::identity);
     // An authenticator may quote what it did not like.
     verdict.map_err(|refusal| Refusal {
-        cause: refusal.cause.map(|cause| cause.replace(token.expose(), "[token]")),
+        cause: refusal
+            .cause
+            .map(|cause| cause.replace(token.expose(), "[token]")),
         ..refusal
     })
 }
@@ -90,16 +105,32 @@ async fn grant<W: World>(
 ) -> Result<Grant, Refusal> {
     lock(limits)
         .attempt_by(&who.username, Instant::now())
-        .map_err(|wait| Refusal::rate_limited("too many attempts by this identity: 30 a minute, 10 at once", wait))?;
+        .map_err(|wait| {
+            Refusal::rate_limited(
+                "too many attempts by this identity: 30 a minute, 10 at once",
+                wait,
+            )
+        })?;
     let access = world.review_access(who, target).await;
     judge::access(&access.map_err(|cause| Refusal::unavailable("the cluster API", cause))?)?;
 
-    let job = world.read_job(target).await.map_err(|cause| Refusal::unavailable("the cluster API", cause))?;
+    let job = world
+        .read_job(target)
+        .await
+        .map_err(|cause| Refusal::unavailable("the cluster API", cause))?;
     let job = job.ok_or_else(|| Refusal::new(Code::NotFound, "there is no such capture job"))?;
     let artifact = judge::artifact(&job, profile, target.part(), world.now())?;
 
-    let size = world.head(&artifact.key).await.map_err(|cause| Refusal::unavailable("the artifact store", cause))?;
-    let size = size.ok_or_else(|| Refusal::new(Code::NotFound, "the store holds no such object for this capture job"))?;
+    let size = world
+        .head(&artifact.key)
+        .await
+        .map_err(|cause| Refusal::unavailable("the artifact store", cause))?;
+    let size = size.ok_or_else(|| {
+        Refusal::new(
+            Code::NotFound,
+            "the store holds no such object for this capture job",
+        )
+    })?;
     // Recomputed: the store may have taken its time to answer.
     let ttl = judge::ttl(artifact.deadline, world.now())?;
     Ok(Grant { artifact, size, ttl })

@@ -40,7 +40,9 @@ impl Told {
 }
 
 fn out<T>(answer: &Result<T, ()>) -> Result<&T, String> {
-    answer.as_ref().map_err(|()| "connection refused by 10.1.2.3".to_owned())
+    answer
+        .as_ref()
+        .map_err(|()| "connection refused by 10.1.2.3".to_owned())
 }
 
 impl World for Told {
@@ -50,7 +52,10 @@ impl World for Told {
 
     async fn review_token(&self, _: &BearerToken) -> Result<TokenReviewStatus, String> {
         self.note("token");
-        let user = UserInfo { username: Some("ana".into()), ..UserInfo::default() };
+        let user = UserInfo {
+            username: Some("ana".into()),
+            ..UserInfo::default()
+        };
         Ok(TokenReviewStatus {
             authenticated: Some(*out(&self.token)?),
             audiences: Some(vec!["trawl-artifact-gateway".into()]),
@@ -62,12 +67,17 @@ impl World for Told {
     async fn review_access(&self, who: &Identity, _: &Target) -> Result<SubjectAccessReviewStatus, String> {
         self.note("access");
         assert_eq!(who.username, "ana");
-        Ok(SubjectAccessReviewStatus { allowed: *out(&self.access)?, ..Default::default() })
+        Ok(SubjectAccessReviewStatus {
+            allowed: *out(&self.access)?,
+            ..Default::default()
+        })
     }
 
     async fn read_job(&self, target: &Target) -> Result<Option<CaptureJob>, String> {
         self.note("job");
-        let Some(phase) = out(&self.phase)? else { return Ok(None) };
+        let Some(phase) = out(&self.phase)? else {
+            return Ok(None);
+        };
         let key = trawl_artifact::keys::capture_key(target.namespace(), "u-1");
         let job = json!({
             "apiVersion": "trawl.cloud/v1alpha1", "kind": "CaptureJob",
@@ -108,23 +118,95 @@ fn fresh() -> Mutex<Limits> {
 }
 
 async fn ask(world: &Told, limits: &Mutex<Limits>) -> Result<Grant, Refusal> {
-    decide(world, limits, "main", &target(), || token(Some("Bearer t"))).await.verdict
+    decide(world, limits, "main", &target(), || token(Some("Bearer t")))
+        .await
+        .verdict
 }
 
 #[tokio::test]
 async fn each_refusal_ends_the_sequence_at_its_own_step() {
     let table: Vec<(Told, Option<Code>, &[&str])> = vec![
         (all_well(), None, &["token", "access", "job", "head"]),
-        (Told { token: Ok(false), ..all_well() }, Some(Code::Unauthenticated), &["token"]),
-        (Told { token: Err(()), ..all_well() }, Some(Code::Unavailable), &["token"]),
-        (Told { access: Ok(false), ..all_well() }, Some(Code::Forbidden), &["token", "access"]),
-        (Told { access: Err(()), ..all_well() }, Some(Code::Unavailable), &["token", "access"]),
-        (Told { phase: Ok(None), ..all_well() }, Some(Code::NotFound), &["token", "access", "job"]),
-        (Told { phase: Err(()), ..all_well() }, Some(Code::Unavailable), &["token", "access", "job"]),
-        (Told { phase: Ok(Some("Storing")), ..all_well() }, Some(Code::NotDownloadable), &["token", "access", "job"]),
-        (Told { phase: Ok(Some("Expired")), ..all_well() }, Some(Code::Expired), &["token", "access", "job"]),
-        (Told { size: Ok(None), ..all_well() }, Some(Code::NotFound), &["token", "access", "job", "head"]),
-        (Told { size: Err(()), ..all_well() }, Some(Code::Unavailable), &["token", "access", "job", "head"]),
+        (
+            Told {
+                token: Ok(false),
+                ..all_well()
+            },
+            Some(Code::Unauthenticated),
+            &["token"],
+        ),
+        (
+            Told {
+                token: Err(()),
+                ..all_well()
+            },
+            Some(Code::Unavailable),
+            &["token"],
+        ),
+        (
+            Told {
+                access: Ok(false),
+                ..all_well()
+            },
+            Some(Code::Forbidden),
+            &["token", "access"],
+        ),
+        (
+            Told {
+                access: Err(()),
+                ..all_well()
+            },
+            Some(Code::Unavailable),
+            &["token", "access"],
+        ),
+        (
+            Told {
+                phase: Ok(None),
+                ..all_well()
+            },
+            Some(Code::NotFound),
+            &["token", "access", "job"],
+        ),
+        (
+            Told {
+                phase: Err(()),
+                ..all_well()
+            },
+            Some(Code::Unavailable),
+            &["token", "access", "job"],
+        ),
+        (
+            Told {
+                phase: Ok(Some("Storing")),
+                ..all_well()
+            },
+            Some(Code::NotDownloadable),
+            &["token", "access", "job"],
+        ),
+        (
+            Told {
+                phase: Ok(Some("Expired")),
+                ..all_well()
+            },
+            Some(Code::Expired),
+            &["token", "access", "job"],
+        ),
+        (
+            Told {
+                size: Ok(None),
+                ..all_well()
+            },
+            Some(Code::NotFound),
+            &["token", "access", "job", "head"],
+        ),
+        (
+            Told {
+                size: Err(()),
+                ..all_well()
+            },
+            Some(Code::Unavailable),
+            &["token", "access", "job", "head"],
+        ),
     ];
     for (world, code, asked) in table {
         let verdict = ask(&world, &fresh()).await;
@@ -156,19 +238,38 @@ async fn the_global_limit_stands_before_the_token_and_the_personal_one_before_th
     let refusal = ask(&world, &limits).await.expect_err("limited");
     assert_eq!(refusal.code, Code::RateLimited);
     assert!(refusal.retry_after.is_some());
-    assert_eq!(*world.asked.lock().expect("lock"), ["token"], "recognised, and no more");
+    assert_eq!(
+        *world.asked.lock().expect("lock"),
+        ["token"],
+        "recognised, and no more"
+    );
 
     // Far in the future the bucket would refill, so what drains it must outrun the clock of this test.
     while lock(&limits).attempt(Instant::now()).is_ok() {}
     world.asked.lock().expect("lock").clear();
-    assert_eq!(ask(&world, &limits).await.expect_err("limited").code, Code::RateLimited);
+    assert_eq!(
+        ask(&world, &limits).await.expect_err("limited").code,
+        Code::RateLimited
+    );
     assert!(world.asked.lock().expect("lock").is_empty(), "nobody was asked");
 }
 
 #[tokio::test]
 async fn the_lifetime_of_a_grant_is_computed_after_the_store_answered() {
-    let brisk = Told { seconds_per_question: 50, ..all_well() };
-    assert_eq!(ask(&brisk, &fresh()).await.expect("grant").ttl, Duration::from_secs(200));
-    let slow = Told { seconds_per_question: 100, ..all_well() };
-    assert_eq!(ask(&slow, &fresh()).await.expect_err("too late").code, Code::Expired);
+    let brisk = Told {
+        seconds_per_question: 50,
+        ..all_well()
+    };
+    assert_eq!(
+        ask(&brisk, &fresh()).await.expect("grant").ttl,
+        Duration::from_secs(200)
+    );
+    let slow = Told {
+        seconds_per_question: 100,
+        ..all_well()
+    };
+    assert_eq!(
+        ask(&slow, &fresh()).await.expect_err("too late").code,
+        Code::Expired
+    );
 }

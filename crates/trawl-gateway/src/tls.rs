@@ -47,13 +47,20 @@ pub async fn load(files: Files) -> Result<RustlsConfig, TlsError> {
     Ok(config)
 }
 
-async fn reload_if_changed(serving: &RustlsConfig, files: &Files, known: &mut [u8; 32]) -> Result<bool, TlsError> {
+async fn reload_if_changed(
+    serving: &RustlsConfig,
+    files: &Files,
+    known: &mut [u8; 32],
+) -> Result<bool, TlsError> {
     let (cert, key) = read(files).await?;
     let seen = fingerprint(&cert, &key);
     if seen == *known {
         return Ok(false);
     }
-    serving.reload_from_pem(cert, key).await.map_err(TlsError::Parse)?;
+    serving
+        .reload_from_pem(cert, key)
+        .await
+        .map_err(TlsError::Parse)?;
     *known = seen;
     Ok(true)
 }
@@ -63,7 +70,10 @@ async fn read(files: &Files) -> Result<(Vec<u8>, Vec<u8>), TlsError> {
 }
 
 async fn read_one(path: &Path) -> Result<Vec<u8>, TlsError> {
-    tokio::fs::read(path).await.map_err(|source| TlsError::Read { path: path.into(), source })
+    tokio::fs::read(path).await.map_err(|source| TlsError::Read {
+        path: path.into(),
+        source,
+    })
 }
 
 fn fingerprint(cert: &[u8], key: &[u8]) -> [u8; 32] {

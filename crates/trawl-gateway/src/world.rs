@@ -33,7 +33,11 @@ impl World for Real {
         self.cluster.review_token(token).await
     }
 
-    async fn review_access(&self, who: &Identity, target: &Target) -> Result<SubjectAccessReviewStatus, String> {
+    async fn review_access(
+        &self,
+        who: &Identity,
+        target: &Target,
+    ) -> Result<SubjectAccessReviewStatus, String> {
         self.cluster.review_access(who, target).await
     }
 
@@ -55,7 +59,11 @@ impl World for Real {
 
 impl Delivery for Real {
     async fn presign(&self, key: &str, ttl: Duration) -> Result<Option<String>, String> {
-        let url = self.store.presign_get(key, ttl).await.map_err(|error| error.to_string())?;
+        let url = self
+            .store
+            .presign_get(key, ttl)
+            .await
+            .map_err(|error| error.to_string())?;
         Ok(url.map(|url| url.expose().to_owned()))
     }
 

@@ -6,7 +6,11 @@ use clap::{Args, Parser, Subcommand, ValueEnum, ValueHint};
 use trawl_api::{ByteSize, GoDuration};
 
 #[derive(Debug, Parser)]
-#[command(name = "trawlctl", version, about = "Ask Trawl for packet captures, fetch them, and prove what they hold")]
+#[command(
+    name = "trawlctl",
+    version,
+    about = "Ask Trawl for packet captures, fetch them, and prove what they hold"
+)]
 #[command(after_help = "Exit codes: 0 done, 1 tried and failed, 2 wrong usage.
 
 Examples:
@@ -71,10 +75,13 @@ pub enum CaptureCommand {
   job=$(trawlctl capture create --tap north-south -o name)")]
     Create(CreateArgs),
     /// List captures
-    #[command(visible_alias = "ls", after_help = "Examples:
+    #[command(
+        visible_alias = "ls",
+        after_help = "Examples:
   trawlctl capture list
   trawlctl capture list -o wide
-  trawlctl capture list -o name")]
+  trawlctl capture list -o name"
+    )]
     List(ListArgs),
     /// Show one capture in full: bounds, times, result, conditions
     Describe(NameArgs),
@@ -83,7 +90,8 @@ pub enum CaptureCommand {
   trawlctl capture watch manual-x7k2p && trawlctl capture download manual-x7k2p -o x.pcapng --token-stdin < token")]
     Watch(NameArgs),
     /// Fetch a capture and check its hash; the file appears only when it is right
-    #[command(after_help = "The token must be made for the audience trawl-artifact-gateway and may not be given as an argument or in the
+    #[command(
+        after_help = "The token must be made for the audience trawl-artifact-gateway and may not be given as an argument or in the
 environment, where other users of this machine could read it.
 
 An interrupted download leaves FILE.part and is resumed when the same command runs again.
@@ -94,7 +102,8 @@ Examples:
 
   kubectl create token analyst --audience trawl-artifact-gateway \\
     | trawlctl capture download manual-x7k2p -o x.pcapng --token-stdin \\
-        --gateway https://trawl.example.org --ca ca.crt")]
+        --gateway https://trawl.example.org --ca ca.crt"
+    )]
     Download(DownloadArgs),
     /// Read a capture file: hash it, walk every block, count, and compare with what was promised
     #[command(after_help = "Examples:
@@ -247,13 +256,28 @@ mod tests {
             let parsed = Cli::try_parse_from(["trawlctl", "capture", "download", "j", "-o", "f", name]);
             assert!(parsed.is_err(), "{name}");
         }
-        assert!(Cli::command().render_long_help().to_string().find("[env:").is_none());
+        assert!(
+            Cli::command()
+                .render_long_help()
+                .to_string()
+                .find("[env:")
+                .is_none()
+        );
     }
 
     #[test]
     fn bounds_that_are_no_bounds_are_wrong_usage() {
-        for args in [["--duration", "soon"], ["--max-size", "big"], ["--retention", "1d12h"], ["--snaplen", "all"]] {
-            let parsed = Cli::try_parse_from(["trawlctl", "capture", "create", "--tap", "t"].into_iter().chain(args));
+        for args in [
+            ["--duration", "soon"],
+            ["--max-size", "big"],
+            ["--retention", "1d12h"],
+            ["--snaplen", "all"],
+        ] {
+            let parsed = Cli::try_parse_from(
+                ["trawlctl", "capture", "create", "--tap", "t"]
+                    .into_iter()
+                    .chain(args),
+            );
             assert_eq!(parsed.expect_err("refused").exit_code(), 2, "{args:?}");
         }
     }

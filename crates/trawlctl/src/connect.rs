@@ -26,34 +26,69 @@ impl Cluster {
             Failure::usage(format!("no usable kubeconfig: {error}"))
                 .hint("name one with --kubeconfig FILE, set KUBECONFIG, or put it at ~/.kube/config")
         })?;
-        let context = place.context.clone().or_else(|| kubeconfig.current_context.clone());
+        let context = place
+            .context
+            .clone()
+            .or_else(|| kubeconfig.current_context.clone());
         let context = context.filter(|name| !name.is_empty()).ok_or_else(|| {
             Failure::usage("the kubeconfig has no current context").hint("choose one with --context NAME")
         })?;
-        let named = kubeconfig.contexts.iter().find(|named| named.name == context).ok_or_else(|| {
-            let known: Vec<&str> = kubeconfig.contexts.iter().map(|named| named.name.as_str()).collect();
-            Failure::usage(format!("the kubeconfig has no context named \"{context}\""))
-                .hint(format!("its contexts are: {}", known.join(", ")))
-        })?;
-        let of_context = named.context.as_ref().and_then(|context| context.namespace.clone());
-        let namespace = place.namespace.clone().or(of_context).unwrap_or_else(|| DEFAULT_NAMESPACE.into());
-        Ok(Self { context, namespace, kubeconfig })
+        let named = kubeconfig
+            .contexts
+            .iter()
+            .find(|named| named.name == context)
+            .ok_or_else(|| {
+                let known: Vec<&str> = kubeconfig
+                    .contexts
+                    .iter()
+                    .map(|named| named.name.as_str())
+                    .collect();
+                Failure::usage(format!("the kubeconfig has no context named \"{context}\""))
+                    .hint(format!("its contexts are: {}", known.join(", ")))
+            })?;
+        let of_context = named
+            .context
+            .as_ref()
+            .and_then(|context| context.namespace.clone());
+        let namespace = place
+            .namespace
+            .clone()
+            .or(of_context)
+            .unwrap_or_else(|| DEFAULT_NAMESPACE.into());
+        Ok(Self {
+            context,
+            namespace,
+            kubeconfig,
+        })
     }
 
     /// A client of the API server.
     pub async fn client(&self) -> Result<Client, Failure> {
-        let options = KubeConfigOptions { context: Some(self.context.clone()), ..KubeConfigOptions::default() };
+        let options = KubeConfigOptions {
+            context: Some(self.context.clone()),
+            ..KubeConfigOptions::default()
+        };
         let config = Config::from_custom_kubeconfig(self.kubeconfig.clone(), &options).await;
-        let mut config = config.map_err(|error| Failure::usage(format!("the kubeconfig cannot be used: {error}")))?;
+        let mut config =
+            config.map_err(|error| Failure::usage(format!("the kubeconfig cannot be used: {error}")))?;
         config.default_namespace.clone_from(&self.namespace);
-        Client::try_from(config).map_err(|error| Failure::usage(format!("the kubeconfig cannot be used: {error}")))
+        Client::try_from(config)
+            .map_err(|error| Failure::usage(format!("the kubeconfig cannot be used: {error}")))
     }
 
     /// The exec plugin of the context's user.
     pub fn exec_plugin(&self) -> Option<ExecConfig> {
-        let named = self.kubeconfig.contexts.iter().find(|named| named.name == self.context)?;
+        let named = self
+            .kubeconfig
+            .contexts
+            .iter()
+            .find(|named| named.name == self.context)?;
         let user = named.context.as_ref()?.user.as_ref()?;
-        let named = self.kubeconfig.auth_infos.iter().find(|named| &named.name == user)?;
+        let named = self
+            .kubeconfig
+            .auth_infos
+            .iter()
+            .find(|named| &named.name == user)?;
         named.auth_info.as_ref()?.exec.clone()
     }
 }
@@ -71,7 +106,8 @@ pub fn api_failure(what: &str, namespace: &str, error: &kube::Error) -> Failure 
             let failure = Failure::new(format!("{what}: {}", status.message));
             match status.code {
                 401 => failure.hint("the API server did not accept your credentials; check the kubeconfig"),
-                403 => failure.hint("ask for the right in this namespace, or choose another with -n or --context"),
+                403 => failure
+                    .hint("ask for the right in this namespace, or choose another with -n or --context"),
                 404 => failure.hint(format!("namespace: {namespace}; choose another with -n NAME")),
                 _ => failure,
             }

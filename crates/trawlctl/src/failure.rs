@@ -15,17 +15,27 @@ pub struct Failure {
 impl Failure {
     /// Something was tried and did not work.
     pub fn new(message: impl Into<String>) -> Self {
-        Self { message: message.into(), hint: None, usage: false }
+        Self {
+            message: message.into(),
+            hint: None,
+            usage: false,
+        }
     }
 
     /// The command cannot be carried out as it was given.
     pub fn usage(message: impl Into<String>) -> Self {
-        Self { usage: true, ..Self::new(message) }
+        Self {
+            usage: true,
+            ..Self::new(message)
+        }
     }
 
     /// Adds what to do next.
     pub fn hint(self, hint: impl Into<String>) -> Self {
-        Self { hint: Some(hint.into()), ..self }
+        Self {
+            hint: Some(hint.into()),
+            ..self
+        }
     }
 
     /// Writes the failure to standard error and returns its exit code.

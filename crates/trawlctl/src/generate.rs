@@ -25,8 +25,11 @@ pub fn man(directory: Option<&Path>) -> Result<(), Failure> {
         return print(&page);
     };
     clap_mangen::generate_to(Cli::command(), directory).map_err(|error| {
-        Failure::new(format!("--directory: cannot write to {}: {error}", directory.display()))
-            .hint("give a directory that exists and is writable")
+        Failure::new(format!(
+            "--directory: cannot write to {}: {error}",
+            directory.display()
+        ))
+        .hint("give a directory that exists and is writable")
     })
 }
 

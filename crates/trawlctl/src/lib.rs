@@ -26,7 +26,11 @@ pub fn main() -> ExitCode {
     let cli = Cli::parse();
     // A second installation in one process is the only error, and there is none before this line.
     let _ = rustls::crypto::ring::default_provider().install_default();
-    let runtime = match tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build() {
+    let runtime = match tokio::runtime::Builder::new_multi_thread()
+        .worker_threads(2)
+        .enable_all()
+        .build()
+    {
         Ok(runtime) => runtime,
         Err(error) => return Failure::new(format!("cannot start: {error}")).report(),
     };

@@ -23,17 +23,28 @@ pub fn json<T: Serialize>(value: &T) -> Result<(), Failure> {
 
 pub fn yaml<T: Serialize>(value: &T) -> Result<(), Failure> {
     // Through JSON, so that both forms show the same field names and values.
-    let value = serde_json::to_value(value).map_err(|error| Failure::new(format!("cannot write YAML: {error}")))?;
+    let value =
+        serde_json::to_value(value).map_err(|error| Failure::new(format!("cannot write YAML: {error}")))?;
     let text = serde_saphyr::to_string(&value);
-    line(text.map_err(|error| Failure::new(format!("cannot write YAML: {error}")))?.trim_end())
+    line(
+        text.map_err(|error| Failure::new(format!("cannot write YAML: {error}")))?
+            .trim_end(),
+    )
 }
 
 /// Prints `items` as a Kubernetes List, or their names with `prefix` before each.
-pub fn list<T: Serialize>(items: &[T], format: ListFormat, names: &[String], prefix: &str) -> Result<(), Failure> {
+pub fn list<T: Serialize>(
+    items: &[T],
+    format: ListFormat,
+    names: &[String],
+    prefix: &str,
+) -> Result<(), Failure> {
     let whole = || json!({"apiVersion": "v1", "kind": "List", "items": items});
     match format {
         ListFormat::Json => json(&whole()),
         ListFormat::Yaml => yaml(&whole()),
-        _ => names.iter().try_for_each(|name| line(&format!("{prefix}/{name}"))),
+        _ => names
+            .iter()
+            .try_for_each(|name| line(&format!("{prefix}/{name}"))),
     }
 }

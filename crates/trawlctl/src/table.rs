@@ -14,7 +14,10 @@ pub fn render(head: &[&str], rows: &[Vec<String>]) -> String {
     let lines: Vec<String> = std::iter::once(&head)
         .chain(rows)
         .map(|row| {
-            let cells = row.iter().zip(&widths).map(|(cell, width)| format!("{cell:<width$}"));
+            let cells = row
+                .iter()
+                .zip(&widths)
+                .map(|(cell, width)| format!("{cell:<width$}"));
             cells.collect::<Vec<_>>().join("   ").trim_end().to_owned()
         })
         .collect();
@@ -28,7 +31,11 @@ pub fn age(then: Timestamp, now: Timestamp) -> String {
 
 /// How long until `then`, or `passed`.
 pub fn until(then: Timestamp, now: Timestamp) -> String {
-    if then <= now { "passed".into() } else { span(then.as_second() - now.as_second()) }
+    if then <= now {
+        "passed".into()
+    } else {
+        span(then.as_second() - now.as_second())
+    }
 }
 
 fn span(seconds: i64) -> String {
@@ -53,7 +60,11 @@ pub fn bytes(count: u64) -> String {
         value /= 1024.0;
         unit = next;
     }
-    if unit.is_empty() { count.to_string() } else { format!("{value:.1}{unit}") }
+    if unit.is_empty() {
+        count.to_string()
+    } else {
+        format!("{value:.1}{unit}")
+    }
 }
 
 /// The value, or `-` where nothing was reported: an absent number is not a zero.
@@ -67,16 +78,31 @@ mod tests {
 
     #[test]
     fn columns_are_as_wide_as_their_widest_cell() {
-        let table = render(&["NAME", "PHASE"], &[vec!["a-long-name".into(), "Failed".into()], vec!["b".into(), "-".into()]]);
-        assert_eq!(table, "NAME          PHASE\na-long-name   Failed\nb             -");
+        let table = render(
+            &["NAME", "PHASE"],
+            &[
+                vec!["a-long-name".into(), "Failed".into()],
+                vec!["b".into(), "-".into()],
+            ],
+        );
+        assert_eq!(
+            table,
+            "NAME          PHASE\na-long-name   Failed\nb             -"
+        );
     }
 
     #[test]
     fn times_are_short() {
         let at = |s| Timestamp::from_second(s).expect("time");
-        for (seconds, text) in
-            [(0, "0s"), (119, "119s"), (120, "2m"), (200, "3m20s"), (3600, "60m"), (86_400, "24h"), (1_000_000, "11d")]
-        {
+        for (seconds, text) in [
+            (0, "0s"),
+            (119, "119s"),
+            (120, "2m"),
+            (200, "3m20s"),
+            (3600, "60m"),
+            (86_400, "24h"),
+            (1_000_000, "11d"),
+        ] {
             assert_eq!(age(at(0), at(seconds)), text);
         }
         assert_eq!(age(at(10), at(0)), "0s");
@@ -86,7 +112,13 @@ mod tests {
 
     #[test]
     fn sizes_are_short_and_an_absent_number_is_no_zero() {
-        for (count, text) in [(0, "0"), (1023, "1023"), (1536, "1.5Ki"), (52_428_800, "50.0Mi"), (1 << 40, "1024.0Gi")] {
+        for (count, text) in [
+            (0, "0"),
+            (1023, "1023"),
+            (1536, "1.5Ki"),
+            (52_428_800, "50.0Mi"),
+            (1 << 40, "1024.0Gi"),
+        ] {
             assert_eq!(bytes(count), text);
         }
         assert_eq!(or_dash(None::<i64>), "-");
