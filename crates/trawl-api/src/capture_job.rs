@@ -6,19 +6,10 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use trawl_artifact::outcome::{FailureReason, Outcome, StopReason};
 
-use crate::{
-    common::LocalRef,
-    quantities::{ByteSize, GoDuration},
-};
+use crate::{common::LocalRef, quantities::{ByteSize, GoDuration}};
 
 #[derive(CustomResource, Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[kube(
-    group = "trawl.cloud",
-    version = "v1alpha1",
-    kind = "CaptureJob",
-    namespaced,
-    status = "CaptureJobStatus"
-)]
+#[kube(group = "trawl.cloud", version = "v1alpha1", kind = "CaptureJob", namespaced, status = "CaptureJobStatus")]
 #[serde(rename_all = "camelCase")]
 pub struct CaptureJobSpec {
     #[serde(default)]

@@ -5,20 +5,10 @@ use kube::CustomResource;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::{
-    common::LocalRef,
-    quantities::{ByteSize, GoDuration},
-};
+use crate::{common::LocalRef, quantities::{ByteSize, GoDuration}};
 
 #[derive(CustomResource, Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[kube(
-    group = "trawl.cloud",
-    version = "v1alpha1",
-    kind = "CapturePolicy",
-    plural = "capturepolicies",
-    namespaced,
-    status = "CapturePolicyStatus"
-)]
+#[kube(group = "trawl.cloud", version = "v1alpha1", kind = "CapturePolicy", plural = "capturepolicies", namespaced, status = "CapturePolicyStatus")]
 #[serde(rename_all = "camelCase")]
 pub struct CapturePolicySpec {
     pub tap_ref: LocalRef,

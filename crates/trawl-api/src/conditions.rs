@@ -85,12 +85,7 @@ pub struct Observed {
 
 impl Observed {
     pub fn new(type_: ConditionType, truth: Truth, reason: Reason, message: impl Into<String>) -> Self {
-        Self {
-            type_,
-            truth,
-            reason,
-            message: message.into(),
-        }
+        Self { type_, truth, reason, message: message.into() }
     }
 }
 

@@ -9,13 +9,7 @@ use serde::{Deserialize, Serialize};
 use crate::common::LocalRef;
 
 #[derive(CustomResource, Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[kube(
-    group = "trawl.cloud",
-    version = "v1alpha1",
-    kind = "NetworkTap",
-    namespaced,
-    status = "NetworkTapStatus"
-)]
+#[kube(group = "trawl.cloud", version = "v1alpha1", kind = "NetworkTap", namespaced, status = "NetworkTapStatus")]
 #[serde(rename_all = "camelCase")]
 pub struct NetworkTapSpec {
     #[serde(default)]

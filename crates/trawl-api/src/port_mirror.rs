@@ -10,13 +10,7 @@ use serde::{Deserialize, Serialize};
 use crate::common::LocalRef;
 
 #[derive(CustomResource, Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[kube(
-    group = "trawl.cloud",
-    version = "v1alpha1",
-    kind = "PortMirror",
-    namespaced,
-    status = "PortMirrorStatus"
-)]
+#[kube(group = "trawl.cloud", version = "v1alpha1", kind = "PortMirror", namespaced, status = "PortMirrorStatus")]
 #[serde(rename_all = "camelCase")]
 pub struct PortMirrorSpec {
     pub provider: MirrorProvider,

@@ -20,11 +20,7 @@ pub struct QuantityError(String);
 impl GoDuration {
     /// Parses `text`; negative durations, signs and mixed days are refused.
     pub fn parse(text: &str) -> Result<Self, QuantityError> {
-        let bad = || {
-            QuantityError(
-                "not a duration: use Go form such as 30s, 5m, 1h30m, or whole days such as 7d".into(),
-            )
-        };
+        let bad = || QuantityError("not a duration: use Go form such as 30s, 5m, 1h30m, or whole days such as 7d".into());
         let value = if let Some(days) = text.strip_suffix('d') {
             if days.is_empty() || !days.bytes().all(|b| b.is_ascii_digit()) {
                 return Err(bad());
@@ -34,10 +30,7 @@ impl GoDuration {
         } else {
             parse_go(text).ok_or_else(bad)?
         };
-        Ok(Self {
-            text: text.into(),
-            value,
-        })
+        Ok(Self { text: text.into(), value })
     }
 
     pub fn get(&self) -> Duration {
@@ -61,9 +54,7 @@ fn parse_go(text: &str) -> Option<Duration> {
     while !rest.is_empty() {
         let digits = rest.find(|c: char| !c.is_ascii_digit() && c != '.')?;
         let (number, tail) = rest.split_at(digits);
-        let unit_len = tail
-            .find(|c: char| c.is_ascii_digit() || c == '.')
-            .unwrap_or(tail.len());
+        let unit_len = tail.find(|c: char| c.is_ascii_digit() || c == '.').unwrap_or(tail.len());
         let (unit, tail) = tail.split_at(unit_len);
         let scale: u128 = match unit {
             "ns" => 1,
@@ -75,11 +66,7 @@ fn parse_go(text: &str) -> Option<Duration> {
             _ => return None,
         };
         let (whole, fraction) = number.split_once('.').unwrap_or((number, ""));
-        if (whole.is_empty() && fraction.is_empty())
-            || fraction.contains('.')
-            || whole.len() > 18
-            || fraction.len() > 15
-        {
+        if (whole.is_empty() && fraction.is_empty()) || fraction.contains('.') || whole.len() > 18 || fraction.len() > 15 {
             return None;
         }
         let whole: u128 = if whole.is_empty() { 0 } else { whole.parse().ok()? };
@@ -141,9 +128,7 @@ impl ByteSize {
     /// Parses binary and decimal suffixes; fractions are accepted where they come to whole bytes.
     pub fn parse(text: &str) -> Result<Self, QuantityError> {
         let bad = || QuantityError("not a byte size: use a Kubernetes quantity such as 50Mi or 1Gi".into());
-        let digits = text
-            .find(|c: char| !c.is_ascii_digit() && c != '.')
-            .unwrap_or(text.len());
+        let digits = text.find(|c: char| !c.is_ascii_digit() && c != '.').unwrap_or(text.len());
         let (number, suffix) = text.split_at(digits);
         let scale: u128 = match suffix {
             "" => 1,
@@ -170,10 +155,7 @@ impl ByteSize {
             }
             bytes += part / unit;
         }
-        Ok(Self {
-            text: text.into(),
-            bytes: u64::try_from(bytes).map_err(|_| bad())?,
-        })
+        Ok(Self { text: text.into(), bytes: u64::try_from(bytes).map_err(|_| bad())? })
     }
 
     pub fn bytes(&self) -> u64 {
