@@ -7,6 +7,8 @@ macro_rules! words {
     ($(#[$meta:meta])* $name:ident: $($word:ident)*) => {
         $(#[$meta])*
         #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+        // The words are explained in docs/conditions.md, which a test compares with this list.
+        #[allow(missing_docs)]
         pub enum $name { $($word),* }
 
         impl $name {
@@ -58,12 +60,16 @@ words! {
 /// What a condition asserts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Truth {
+    /// It was observed to hold.
     True,
+    /// It was observed not to hold.
     False,
+    /// It could not be observed.
     Unknown,
 }
 
 impl Truth {
+    /// The word on the wire.
     pub fn as_str(self) -> &'static str {
         match self {
             Self::True => "True",
@@ -76,19 +82,30 @@ impl Truth {
 /// A condition before it is merged: no transition time yet.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Observed {
+    /// What is asserted.
     pub type_: ConditionType,
+    /// Whether it holds.
     pub truth: Truth,
+    /// Why.
     pub reason: Reason,
     /// At most 512 bytes reach the status.
     pub message: String,
 }
 
 impl Observed {
+    /// A condition to be merged; `message` must not hold secrets or filter text.
     pub fn new(type_: ConditionType, truth: Truth, reason: Reason, message: impl Into<String>) -> Self {
-        Self { type_, truth, reason, message: message.into() }
+        Self {
+            type_,
+            truth,
+            reason,
+            message: message.into(),
+        }
     }
 }
 
+/// Longest condition reason, in bytes.
+pub const MAX_REASON_BYTES: usize = 64;
 /// Longest condition message, in bytes.
 pub const MAX_MESSAGE_BYTES: usize = 512;
 
@@ -128,3 +145,6 @@ pub fn truncate(text: &str, max: usize) -> String {
     }
     out
 }
+
+#[cfg(test)]
+mod tests;

@@ -6,6 +6,7 @@ pub mod manifest;
 pub mod outcome;
 pub mod pcapng;
 pub mod progress;
+pub mod sanitize;
 pub mod text;
 pub mod verify;
 
