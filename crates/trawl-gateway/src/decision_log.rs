@@ -1,6 +1,7 @@
 //! One structured line per decision. It names who, what and why; never a token, never a presigned URL.
 
-use trawl_api::conditions::truncate;
+use trawl_artifact::sanitize::sanitize;
+use trawl_artifact::text::clean;
 
 use crate::{judge::Identity, refusal::Refusal, request::Target, sequence::Grant};
 
@@ -38,7 +39,7 @@ pub fn refused(request_id: &str, who: Option<&Identity>, target: Option<&Target>
         action = "artifact.download",
         code = ?refusal.code,
         reason = refusal.message,
-        cause = refusal.cause.as_deref().map(|cause| truncate(cause, MAX_CAUSE_BYTES)),
+        cause = refusal.cause.as_deref().map(|cause| clean(&sanitize(cause), MAX_CAUSE_BYTES)),
         part = target.map(|t| t.part().as_str()),
         namespace = target.map(Target::namespace),
         name = target.map(Target::name),
