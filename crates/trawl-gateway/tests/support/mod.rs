@@ -3,6 +3,7 @@
 
 mod callers;
 pub mod jobs;
+pub mod s3;
 mod serving;
 
 use std::{
