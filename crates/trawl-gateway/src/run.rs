@@ -48,6 +48,10 @@ pub enum RunError {
 
 /// Connections that are still open at the end get this long: less than a pod's usual 30 s grace.
 const GRACE: Duration = Duration::from_secs(25);
+/// A connection on which nothing is asked for this long is closed.
+const SILENCE: Duration = Duration::from_secs(30);
+/// Requests at once on one HTTP/2 connection.
+const MAX_STREAMS: u32 = 32;
 /// How often readiness is looked at.
 const LOOK_EVERY: Duration = Duration::from_secs(10);
 
@@ -118,8 +122,11 @@ pub async fn serve(
             listening(address);
         }
     });
-    axum_server::bind_rustls(listen, tls)
+    let mut server = axum_server::bind_rustls(listen, tls)
         .handle(handle)
+        .first_request_timeout(SILENCE);
+    server.http_builder().http2().max_concurrent_streams(MAX_STREAMS);
+    server
         .serve(app.router().into_make_service())
         .await
         .map_err(|source| RunError::Serve { listen, source })

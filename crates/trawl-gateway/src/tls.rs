@@ -83,3 +83,51 @@ fn fingerprint(cert: &[u8], key: &[u8]) -> [u8; 32] {
     hash.update(key);
     hash.finalize().into()
 }
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use rcgen::{CertificateParams, KeyPair};
+
+    use super::*;
+
+    fn write(files: &Files, name: &str) {
+        let key = KeyPair::generate().expect("key");
+        let params = CertificateParams::new(vec![name.to_owned()]).expect("parameters");
+        std::fs::write(&files.cert, params.self_signed(&key).expect("certificate").pem()).expect("cert");
+        std::fs::write(&files.key, key.serialize_pem()).expect("key");
+    }
+
+    #[tokio::test]
+    async fn a_new_certificate_is_taken_up_and_a_broken_one_leaves_the_old_in_use() {
+        let _ = rustls::crypto::ring::default_provider().install_default();
+        let dir = tempfile::tempdir().expect("directory");
+        let files = Files {
+            cert: dir.path().join("tls.crt"),
+            key: dir.path().join("tls.key"),
+        };
+        assert!(matches!(load(files.clone()).await, Err(TlsError::Read { .. })));
+        write(&files, "first");
+        let (cert, key) = read(&files).await.expect("read");
+        let mut known = fingerprint(&cert, &key);
+        let serving = load(files.clone()).await.expect("load");
+        let first = serving.get_inner();
+        assert!(
+            !reload_if_changed(&serving, &files, &mut known)
+                .await
+                .expect("unchanged")
+        );
+        write(&files, "second");
+        assert!(
+            reload_if_changed(&serving, &files, &mut known)
+                .await
+                .expect("changed")
+        );
+        let second = serving.get_inner();
+        assert!(!Arc::ptr_eq(&first, &second));
+        std::fs::write(&files.cert, "rubbish").expect("cert");
+        assert!(reload_if_changed(&serving, &files, &mut known).await.is_err());
+        assert!(Arc::ptr_eq(&second, &serving.get_inner()));
+    }
+}

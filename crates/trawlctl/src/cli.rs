@@ -73,7 +73,7 @@ pub enum CaptureCommand {
 
   # The name only, for a script
   job=$(trawlctl capture create --tap north-south -o name)")]
-    Create(CreateArgs),
+    Create(Box<CreateArgs>),
     /// List captures
     #[command(
         visible_alias = "ls",
@@ -104,7 +104,7 @@ Examples:
     | trawlctl capture download manual-x7k2p -o x.pcapng --token-stdin \\
         --gateway https://trawl.example.org --ca ca.crt"
     )]
-    Download(DownloadArgs),
+    Download(Box<DownloadArgs>),
     /// Read a capture file: hash it, walk every block, count, and compare with what was promised
     #[command(after_help = "Examples:
   trawlctl capture verify x.pcapng                              # is it a whole pcapng, and what is in it

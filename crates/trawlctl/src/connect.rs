@@ -2,7 +2,7 @@
 
 use kube::{
     Client, Config,
-    config::{ExecConfig, KubeConfigOptions, Kubeconfig},
+    config::{ExecAuthCluster, ExecConfig, KubeConfigOptions, Kubeconfig},
 };
 use trawl_api::names::DEFAULT_NAMESPACE;
 
@@ -76,20 +76,26 @@ impl Cluster {
             .map_err(|error| Failure::usage(format!("the kubeconfig cannot be used: {error}")))
     }
 
-    /// The exec plugin of the context's user.
+    /// The exec plugin of the context's user, with the cluster where the plugin wants to know it.
     pub fn exec_plugin(&self) -> Option<ExecConfig> {
-        let named = self
-            .kubeconfig
+        let config = &self.kubeconfig;
+        let context = config
             .contexts
             .iter()
-            .find(|named| named.name == self.context)?;
-        let user = named.context.as_ref()?.user.as_ref()?;
-        let named = self
-            .kubeconfig
-            .auth_infos
-            .iter()
-            .find(|named| &named.name == user)?;
-        named.auth_info.as_ref()?.exec.clone()
+            .find(|named| named.name == self.context)?
+            .context
+            .as_ref()?;
+        let user = context.user.as_ref()?;
+        let named = config.auth_infos.iter().find(|named| &named.name == user)?;
+        let mut exec = named.auth_info.as_ref()?.exec.clone()?;
+        if exec.provide_cluster_info {
+            let named = config
+                .clusters
+                .iter()
+                .find(|named| named.name == context.cluster)?;
+            exec.cluster = ExecAuthCluster::try_from(named.cluster.as_ref()?).ok();
+        }
+        Some(exec)
     }
 }
 

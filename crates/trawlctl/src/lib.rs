@@ -44,11 +44,11 @@ async fn run(cli: Cli) -> Result<(), Failure> {
     let place = &cli.place;
     match cli.command {
         Command::Capture(command) => match command {
-            CaptureCommand::Create(args) => capture::create(place, args).await,
+            CaptureCommand::Create(args) => capture::create(place, *args).await,
             CaptureCommand::List(args) => capture::list(place, args).await,
             CaptureCommand::Describe(args) => capture::describe(place, args).await,
             CaptureCommand::Watch(args) => capture::watch(place, &args.name).await,
-            CaptureCommand::Download(args) => download::run(place, args).await,
+            CaptureCommand::Download(args) => download::run(place, *args).await,
             CaptureCommand::Verify(args) => verify::run(place, args).await,
         },
         Command::Tap(TapCommand::List(args)) => tap::list(place, args).await,

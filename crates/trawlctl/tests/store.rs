@@ -22,13 +22,21 @@ async fn a_download_from_s3_goes_on_over_a_new_link_when_the_store_breaks_off() 
 
     let output = site.dir.path().join("good.pcapng");
     let mut command = trawlctl();
-    command.args(["-n", &site.namespace, "capture", "download", "good", "-o"]).arg(&output);
-    command.args(["--gateway", &site.gateway.url(), "--ca"]).arg(&site.certificates.ca);
+    command
+        .args(["-n", &site.namespace, "capture", "download", "good", "-o"])
+        .arg(&output);
+    command
+        .args(["--gateway", &site.gateway.url(), "--ca"])
+        .arg(&site.certificates.ca);
     command.args(["--token-exec", &format!("cat {}", token.display())]);
     let done = line::run(command).await;
     assert_eq!(done.code, 0, "{done:?}");
     assert!(done.err.contains("going on at"), "{done:?}");
-    assert!(!done.err.contains("X-Amz-") && !done.err.contains(&uid), "no link is shown: {}", done.err);
+    assert!(
+        !done.err.contains("X-Amz-") && !done.err.contains(&uid),
+        "no link is shown: {}",
+        done.err
+    );
     assert!(std::fs::read(&output).expect("file") == content);
     site.end().await;
 }

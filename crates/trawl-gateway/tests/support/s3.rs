@@ -18,7 +18,11 @@ impl S3 {
     /// From the environment. `endpoint` replaces the one given there: a path to the same server.
     pub fn from_env(endpoint: Option<String>) -> Self {
         let get = |name: &str| {
-            std::env::var(name).unwrap_or_else(|_| panic!("{name} is not set: this test needs an S3 server and an API server; run dev/test store"))
+            std::env::var(name).unwrap_or_else(|_| {
+                panic!(
+                    "{name} is not set: this test needs an S3 server and an API server; run dev/test store"
+                )
+            })
         };
         let ca_pem = std::fs::read_to_string(get("S3_CA")).expect("S3_CA");
         let s3 = S3Config {
@@ -29,14 +33,25 @@ impl S3 {
             allow_http: false,
             ca_pem: Some(ca_pem.clone()),
         };
-        let config = StoreConfig { profile: PROFILE.into(), backend: StoreBackend::S3(s3) };
-        Self { config, ca_pem, credentials: get("S3_CREDENTIALS").into() }
+        let config = StoreConfig {
+            profile: PROFILE.into(),
+            backend: StoreBackend::S3(s3),
+        };
+        Self {
+            config,
+            ca_pem,
+            credentials: get("S3_CREDENTIALS").into(),
+        }
     }
 
     /// Host and port of the server.
     pub fn address() -> std::net::SocketAddr {
         let endpoint = std::env::var("S3_ENDPOINT").expect("S3_ENDPOINT is not set: run dev/test store");
-        endpoint.trim_start_matches("https://").trim_end_matches('/').parse().expect("S3_ENDPOINT as IP:PORT")
+        endpoint
+            .trim_start_matches("https://")
+            .trim_end_matches('/')
+            .parse()
+            .expect("S3_ENDPOINT as IP:PORT")
     }
 
     /// Directory with the credential of `duty`.
@@ -61,7 +76,10 @@ impl S3 {
         site.status(name, site.completed(&uid, content)).await;
         let store = Store::open(&self.config, &self.credentials("runner")).expect("store");
         let key = trawl_artifact::keys::capture_key(&site.namespace, &uid);
-        store.put_if_absent(&key, content.to_vec().into()).await.expect("put");
+        store
+            .put_if_absent(&key, content.to_vec().into())
+            .await
+            .expect("put");
         uid
     }
 }

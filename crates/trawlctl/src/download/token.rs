@@ -134,7 +134,11 @@ fn plugin_command(config: &ExecConfig) -> Result<Command, Failure> {
         .as_deref()
         .unwrap_or("client.authentication.k8s.io/v1");
     let interactive = std::io::stdin().is_terminal();
-    let info = json!({"apiVersion": version, "kind": "ExecCredential", "spec": {"interactive": interactive}});
+    let mut spec = json!({"interactive": interactive});
+    if let Some(cluster) = &config.cluster {
+        spec["cluster"] = json!(cluster);
+    }
+    let info = json!({"apiVersion": version, "kind": "ExecCredential", "spec": spec});
     command.env("KUBERNETES_EXEC_INFO", info.to_string());
     Ok(command)
 }

@@ -27,7 +27,10 @@ pub struct Done {
 /// The program, without anything of the caller's kubeconfig.
 pub fn trawlctl() -> Command {
     let mut command = Command::new(env!("CARGO_BIN_EXE_trawlctl"));
-    command.env_remove("KUBECONFIG").env("HOME", "/nonexistent").stdin(Stdio::null());
+    command
+        .env_remove("KUBECONFIG")
+        .env("HOME", "/nonexistent")
+        .stdin(Stdio::null());
     command
 }
 
@@ -44,13 +47,20 @@ async fn finish(mut command: Command, input: Option<String>) -> Done {
         if input.is_some() {
             command.stdin(Stdio::piped());
         }
-        let mut child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().expect("start trawlctl");
+        let mut child = command
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped())
+            .spawn()
+            .expect("start trawlctl");
         if let (Some(input), Some(mut stdin)) = (input, child.stdin.take()) {
             std::io::Write::write_all(&mut stdin, input.as_bytes()).expect("standard input");
         }
         child.wait_with_output().expect("trawlctl")
     });
-    let output = tokio::time::timeout(Duration::from_secs(90), run).await.expect("an end in time").expect("run");
+    let output = tokio::time::timeout(Duration::from_secs(90), run)
+        .await
+        .expect("an end in time")
+        .expect("run");
     Done {
         code: output.status.code().expect("exit code"),
         out: String::from_utf8(output.stdout).expect("text"),
@@ -78,7 +88,11 @@ impl Proxy {
                 tokio::spawn(carry(client, to, cut.unwrap_or(usize::MAX), pause, count.clone()));
             }
         });
-        Self { address, carried, connections }
+        Self {
+            address,
+            carried,
+            connections,
+        }
     }
 
     pub fn url(&self) -> String {
@@ -95,15 +109,25 @@ impl Proxy {
     }
 }
 
-async fn carry(client: TcpStream, to: SocketAddr, mut left: usize, pause: Option<Duration>, count: Arc<AtomicU64>) {
-    let Ok(server) = TcpStream::connect(to).await else { return };
+async fn carry(
+    client: TcpStream,
+    to: SocketAddr,
+    mut left: usize,
+    pause: Option<Duration>,
+    count: Arc<AtomicU64>,
+) {
+    let Ok(server) = TcpStream::connect(to).await else {
+        return;
+    };
     let (mut from_client, mut to_client) = client.into_split();
     let (mut from_server, mut to_server) = server.into_split();
     let up = tokio::spawn(async move { tokio::io::copy(&mut from_client, &mut to_server).await });
     let mut buffer = vec![0; 16 * 1024];
     while left > 0 {
         let most = buffer.len().min(left);
-        let Ok(read @ 1..) = from_server.read(&mut buffer[..most]).await else { break };
+        let Ok(read @ 1..) = from_server.read(&mut buffer[..most]).await else {
+            break;
+        };
         if to_client.write_all(&buffer[..read]).await.is_err() {
             break;
         }
@@ -131,7 +155,11 @@ pub fn capture_file(packets: u32) -> Vec<u8> {
     section.extend(u64::MAX.to_le_bytes());
     block(&mut out, 0x0A0D_0D0A, &section);
     // Ethernet, no snaplen; if_tsresol 9; end of options.
-    block(&mut out, 1, &[1, 0, 0, 0, 0, 0, 0, 0, 9, 0, 1, 0, 9, 0, 0, 0, 0, 0, 0, 0]);
+    block(
+        &mut out,
+        1,
+        &[1, 0, 0, 0, 0, 0, 0, 0, 9, 0, 1, 0, 9, 0, 0, 0, 0, 0, 0, 0],
+    );
     for number in 0..packets {
         let stamp = 1_700_000_000_000_000_000_u64 + u64::from(number) * 1000;
         let mut body = 0_u32.to_le_bytes().to_vec();
