@@ -32,6 +32,21 @@ async fn refusal(response: reqwest::Response) -> (u16, String, Option<String>) {
     )
 }
 
+/// What the kubelet is told, once the first look was taken.
+async fn health(site: &Site, leaf: &str) -> (u16, String) {
+    let url = format!("http://{}/{leaf}", site.gateway.health.expect("health endpoints"));
+    for _ in 0..100 {
+        if let Ok(answer) = reqwest::get(&url).await {
+            let (status, text) = (answer.status().as_u16(), answer.text().await.expect("text"));
+            if !text.contains("not ready yet") {
+                return (status, text);
+            }
+        }
+        tokio::time::sleep(std::time::Duration::from_millis(50)).await;
+    }
+    panic!("no word from {url}");
+}
+
 fn plain(status: u16, code: &str) -> (u16, String, Option<String>) {
     (status, code.to_owned(), None)
 }
@@ -226,10 +241,7 @@ async fn an_identity_that_asks_too_often_is_told_when_to_come_back_and_holds_up_
 #[tokio::test(flavor = "multi_thread")]
 async fn an_api_server_that_is_away_is_an_outage_and_not_a_refusal() {
     use trawl_config::store::{DirectoryConfig, StoreBackend, StoreConfig};
-    let gone = std::net::TcpListener::bind("127.0.0.1:0")
-        .expect("port")
-        .local_addr()
-        .expect("address");
+    let gone = support::serving::free_address();
     let dir = tempfile::tempdir().expect("directory");
     let backend = StoreBackend::Directory(DirectoryConfig {
         path: dir.path().display().to_string(),
@@ -245,6 +257,14 @@ async fn an_api_server_that_is_away_is_an_outage_and_not_a_refusal() {
     let (status, code, wait) = refusal(site.ask("good", &ana).await).await;
     assert_eq!((status, code.as_str()), (503, "Unavailable"));
     assert!(wait.is_some(), "Retry-After");
+    let (code, problems) = health(&site, "readyz").await;
+    assert_eq!(code, 503);
+    assert!(problems.contains("cluster API"), "{problems}");
+    assert_eq!(
+        health(&site, "healthz").await.0,
+        200,
+        "an outage elsewhere is no reason to be restarted"
+    );
     let log = site.end().await;
     assert!(log.contains(r#""decision":"failed""#), "{log}");
 }

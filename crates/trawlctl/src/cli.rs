@@ -15,11 +15,12 @@ use trawl_api::{ByteSize, GoDuration};
 
 Examples:
   # Two minutes of one conversation on the node behind the tap, and wait for the end
-  trawlctl capture create --tap north-south --filter 'host 10.0.0.50 and tcp port 443' --duration 2m --wait
+  trawlctl capture create --tap north-south --duration 2m --wait \\
+    --filter 'host 10.0.0.50 and tcp port 443'
 
   # Fetch and check it
-  trawlctl capture download manual-x7k2p -o evidence.pcapng --token-exec \\
-    'kubectl create token analyst --audience trawl-artifact-gateway --duration 10m'")]
+  trawlctl capture download manual-x7k2p -o evidence.pcapng \\
+    --token-exec 'kubectl create token analyst --audience trawl-artifact-gateway'")]
 pub struct Cli {
     #[command(flatten)]
     pub place: Place,
@@ -69,7 +70,8 @@ pub enum CaptureCommand {
   trawlctl capture create --tap north-south --duration 30s
 
   # A named capture of DNS, first 256 bytes of each packet, kept for 7 days; follow it to its end
-  trawlctl capture create dns-check --tap north-south --filter 'udp port 53' --snaplen 256 --retention 7d --wait
+  trawlctl capture create dns-check --tap north-south --filter 'udp port 53' \\
+    --snaplen 256 --retention 7d --wait
 
   # The name only, for a script
   job=$(trawlctl capture create --tap north-south -o name)")]
@@ -87,12 +89,13 @@ pub enum CaptureCommand {
     Describe(NameArgs),
     /// Follow the phases of a capture until it ends; exit 0 when it is Completed, 1 otherwise
     #[command(after_help = "Example:
-  trawlctl capture watch manual-x7k2p && trawlctl capture download manual-x7k2p -o x.pcapng --token-stdin < token")]
+  trawlctl capture watch manual-x7k2p \\
+    && trawlctl capture download manual-x7k2p -o x.pcapng --token-stdin < token")]
     Watch(NameArgs),
     /// Fetch a capture and check its hash; the file appears only when it is right
     #[command(
-        after_help = "The token must be made for the audience trawl-artifact-gateway and may not be given as an argument or in the
-environment, where other users of this machine could read it.
+        after_help = "The token must be made for the audience trawl-artifact-gateway and is never
+given as an argument or in the environment, where other users of this machine could read it.
 
 An interrupted download leaves FILE.part and is resumed when the same command runs again.
 

@@ -4,7 +4,7 @@
 mod callers;
 pub mod jobs;
 pub mod s3;
-mod serving;
+pub mod serving;
 
 use std::{
     path::{Path, PathBuf},

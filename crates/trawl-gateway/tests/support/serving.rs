@@ -57,6 +57,8 @@ impl Certificates {
 /// A running gateway.
 pub struct Gateway {
     pub address: SocketAddr,
+    /// Where the program answers the kubelet; `None` in this process.
+    pub health: Option<SocketAddr>,
     runs: Runs,
 }
 
@@ -144,6 +146,7 @@ async fn start_program(
     });
     let (config_path, log) = (dir.join("trawl.yaml"), dir.join("gateway.log"));
     std::fs::write(&config_path, config.to_string()).expect("config");
+    let health = free_address();
     let mut child = Command::new(program)
         .arg("--config")
         .arg(config_path)
@@ -154,6 +157,8 @@ async fn start_program(
         .arg("--tls-key")
         .arg(&certificates.key)
         .args(["--listen", "127.0.0.1:0", "--log-level", "trace"])
+        .arg("--health-listen")
+        .arg(health.to_string())
         .env("KUBECONFIG", kubeconfig)
         .env("RUST_LOG", "trace")
         .stdout(Stdio::null())
@@ -165,6 +170,7 @@ async fn start_program(
         if let Some(address) = listening(&log) {
             return Gateway {
                 address,
+                health: Some(health),
                 runs: Runs::Program { child, log },
             };
         }
@@ -181,6 +187,12 @@ async fn start_program(
         );
         tokio::time::sleep(Duration::from_millis(20)).await;
     }
+}
+
+/// An address that was free a moment ago.
+pub fn free_address() -> SocketAddr {
+    let listener = std::net::TcpListener::bind("127.0.0.1:0").expect("port");
+    listener.local_addr().expect("address")
 }
 
 fn digest(name: &str) -> String {
@@ -228,6 +240,7 @@ async fn start_here(
     });
     Gateway {
         address: told.await.expect("address"),
+        health: None,
         runs: Runs::Here { stop, ended },
     }
 }
