@@ -66,8 +66,8 @@ pack_image() {
       config: {mediaType: "application/vnd.oci.image.config.v1+json", digest: $config, size: $config_size},
       layers: [{mediaType: "application/vnd.oci.image.layer.v1.tar", digest: $layer, size: $size}]}' >"$layout/manifest"
   manifest_size=$(stat -c %s "$layout/manifest"); manifest=$(add_blob "$layout" "$layout/manifest")
-  # containerd takes the name from this annotation as it stands, so a pod can name the image by digest.
-  jq -cnj --arg digest "sha256:$manifest" --argjson size "$manifest_size" --arg name "$name@sha256:$manifest" '{
+  # containerd takes the name from this annotation as it stands.
+  jq -cnj --arg digest "sha256:$manifest" --argjson size "$manifest_size" --arg name "$name:local" '{
       schemaVersion: 2, mediaType: "application/vnd.oci.image.index.v1+json",
       manifests: [{mediaType: "application/vnd.oci.image.manifest.v1+json", digest: $digest, size: $size,
         annotations: {"io.containerd.image.name": $name, "org.opencontainers.image.ref.name": $name}}]}' >"$layout/index.json"
