@@ -44,16 +44,30 @@ struct Graph {
 impl Graph {
     fn of(platform: &str) -> Self {
         let output = Command::new(env!("CARGO"))
-            .args(["metadata", "--format-version=1", "--locked", "--filter-platform", platform])
+            .args([
+                "metadata",
+                "--format-version=1",
+                "--locked",
+                "--filter-platform",
+                platform,
+            ])
             .current_dir(env!("CARGO_MANIFEST_DIR"))
             .output()
             .expect("cargo metadata starts");
-        assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+        assert!(
+            output.status.success(),
+            "{}",
+            String::from_utf8_lossy(&output.stderr)
+        );
         let metadata: Value = serde_json::from_slice(&output.stdout).expect("cargo metadata prints JSON");
 
-        let names: BTreeMap<&str, &str> =
-            array(&metadata["packages"]).map(|package| (text(&package["id"]), text(&package["name"]))).collect();
-        let mut graph = Self { packages: BTreeSet::new(), shipped: BTreeMap::new() };
+        let names: BTreeMap<&str, &str> = array(&metadata["packages"])
+            .map(|package| (text(&package["id"]), text(&package["name"])))
+            .collect();
+        let mut graph = Self {
+            packages: BTreeSet::new(),
+            shipped: BTreeMap::new(),
+        };
         for node in array(&metadata["resolve"]["nodes"]) {
             let name = names[text(&node["id"])];
             graph.packages.insert(name.to_owned());
@@ -70,7 +84,10 @@ impl Graph {
 
     /// How `from` reaches a package that `wanted` accepts, one crate after the other.
     fn path(&self, from: &str, wanted: impl Fn(&str) -> bool) -> Option<Vec<String>> {
-        assert!(self.packages.contains(from), "no crate {from} in the workspace: correct this test");
+        assert!(
+            self.packages.contains(from),
+            "no crate {from} in the workspace: correct this test"
+        );
         let mut seen = BTreeSet::from([from.to_owned()]);
         let mut paths = vec![vec![from.to_owned()]];
         while let Some(path) = paths.pop() {
@@ -89,7 +106,10 @@ impl Graph {
 }
 
 fn array(value: &Value) -> impl Iterator<Item = &Value> {
-    value.as_array().expect("a list in the output of cargo metadata").iter()
+    value
+        .as_array()
+        .expect("a list in the output of cargo metadata")
+        .iter()
 }
 
 fn text(value: &Value) -> &str {
@@ -108,9 +128,19 @@ fn speaks_kubernetes(name: &str) -> bool {
 #[test]
 fn no_tls_but_rustls_with_ring_is_anywhere_in_the_tree() {
     for graph in graphs() {
-        let found: Vec<_> = FOREIGN_TLS.iter().filter(|name| graph.packages.contains(**name)).collect();
-        assert!(found.is_empty(), "{found:?} came in; see `cargo tree --workspace -i {}`", found[0]);
-        assert!(graph.packages.contains("ring"), "ring is gone, so this test looks at the wrong thing");
+        let found: Vec<_> = FOREIGN_TLS
+            .iter()
+            .filter(|name| graph.packages.contains(**name))
+            .collect();
+        assert!(
+            found.is_empty(),
+            "{found:?} came in; see `cargo tree --workspace -i {}`",
+            found[0]
+        );
+        assert!(
+            graph.packages.contains("ring"),
+            "ring is gone, so this test looks at the wrong thing"
+        );
     }
 }
 
@@ -128,8 +158,17 @@ fn crates_beside_the_packets_do_not_reach_a_kubernetes_client() {
 #[test]
 fn the_graph_shows_who_does_reach_a_kubernetes_client() {
     for graph in graphs() {
-        for from in ["trawl-operator", "trawl-reporter", "trawl-sensor", "trawl-gateway", "trawlctl"] {
-            assert!(graph.path(from, speaks_kubernetes).is_some(), "{from} should use kube");
+        for from in [
+            "trawl-operator",
+            "trawl-reporter",
+            "trawl-sensor",
+            "trawl-gateway",
+            "trawlctl",
+        ] {
+            assert!(
+                graph.path(from, speaks_kubernetes).is_some(),
+                "{from} should use kube"
+            );
         }
     }
 }
