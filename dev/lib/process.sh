@@ -54,7 +54,7 @@ why() {
   line=$(grep -E '^[FE][0-9]{4} |"level":"(fatal|error|panic)"|level=(fatal|error)|^(Error|error|panic|fatal)' "$log" | tail -1 || true)
   [ -n "$line" ] || line=$(tail -1 "$log")
   say "$1 says: ${line:0:600}"
-  if [ -z "${KEEP_LOGS:-}" ]; then say "whole log: $log"; fi
+  say "whole log: $log"
 }
 
 # kill_strays: ends our servers that still name this state directory although their pid files are gone, as when
