@@ -18,12 +18,14 @@ pid_of() {
 }
 alive() { pid_of "$1" >/dev/null 2>&1; }
 
-# spawn NAME COMMAND...: starts a process in a session of its own, output in $S/logs/NAME.log; keeps a living one.
+# spawn NAME COMMAND...: starts a process detached from the terminal, output in $S/logs/NAME.log; keeps a living one.
 spawn() {
   local name=$1; shift
   alive "$name" && return 0
   mkdir -p "$S/logs" "$S/pids"
   [ ! -e "$S/logs/$name.log" ] || mv "$S/logs/$name.log" "$S/logs/$name.previous.log"
+  # A login shell's 1024 open files are too few for an API server.
+  ulimit -Sn 65536 2>/dev/null || ulimit -Sn hard
   # The locks must not be inherited: a daemon would hold them for ever.
   setsid "$@" >"$S/logs/$name.log" 2>&1 </dev/null 8<&- 9<&- &
   record_pid "$name" $!
