@@ -82,9 +82,10 @@ control_plane_up() {
 # The API server only complains when etcd is gone, it does not end: look at etcd itself while waiting.
 api_ready_or_etcd_dead() { ! alive etcd || api_ready; }
 
+# Nothing of it is kept, so nothing is gained by waiting for its watches to end.
 control_plane_down() {
   local p
-  for p in "${CONTROL_PLANE_PROCESSES[@]}"; do stop_process "$p" 3; done
+  for p in "${CONTROL_PLANE_PROCESSES[@]}"; do stop_process "$p" 1; done
 }
 
 print_status() {
