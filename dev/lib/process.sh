@@ -18,12 +18,14 @@ pid_of() {
 }
 alive() { pid_of "$1" >/dev/null 2>&1; }
 
-# spawn NAME COMMAND...: starts a process in a session of its own, output in $S/logs/NAME.log; keeps a living one.
+# spawn NAME COMMAND...: starts a process detached from the terminal, output in $S/logs/NAME.log; keeps a living one.
 spawn() {
   local name=$1; shift
   alive "$name" && return 0
   mkdir -p "$S/logs" "$S/pids"
   [ ! -e "$S/logs/$name.log" ] || mv "$S/logs/$name.log" "$S/logs/$name.previous.log"
+  # A login shell's 1024 open files are too few for an API server.
+  ulimit -Sn 65536 2>/dev/null || ulimit -Sn hard
   # The locks must not be inherited: a daemon would hold them for ever.
   setsid "$@" >"$S/logs/$name.log" 2>&1 </dev/null 8<&- 9<&- &
   record_pid "$name" $!
@@ -54,7 +56,7 @@ why() {
   line=$(grep -E '^[FE][0-9]{4} |"level":"(fatal|error|panic)"|level=(fatal|error)|^(Error|error|panic|fatal)' "$log" | tail -1 || true)
   [ -n "$line" ] || line=$(tail -1 "$log")
   say "$1 says: ${line:0:600}"
-  if [ -z "${KEEP_LOGS:-}" ]; then say "whole log: $log"; fi
+  say "whole log: $log"
 }
 
 # kill_strays: ends our servers that still name this state directory although their pid files are gone, as when

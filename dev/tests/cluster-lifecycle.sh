@@ -1,7 +1,10 @@
 #!/usr/bin/env bash
 # The life of clusters: two at once, pods of Trawl's shape, processes killed, an 'up' that fails, and no trace left.
 # Prints one line per law and ends with 'N passed, M failed'.
+#   usage: dev/tests/cluster-lifecycle.sh   (as root; about 3 minutes)
+# TRAWL_TEST_SHARED_MACHINE=1 looks only for traces of its own, for a machine on which others make links and mounts.
 set -euo pipefail
+case ${1:-} in -h | --help) sed -n '2,6s/^# \{0,1\}//p' "$0"; exit 0 ;; esac
 HERE=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
 DEV=${HERE%/tests}
 . "$HERE/checks.sh"
@@ -104,6 +107,16 @@ pods_run() {
   check "the host reaches a Service by its ClusterIP" 'hello from web' curl -sS --noproxy '*' -m 5 "http://$service/"
 }
 
+s3_beside() {
+  local S3_ENDPOINT
+  succeeds "an S3 server comes up beside the cluster" "$DEV/s3" up --name $A
+  eval "$("$DEV/s3" env --name $A | grep S3_ENDPOINT)"
+  check "a pod reaches it and trusts its certificate" 'status 200' kube $A exec -n pods web -c web -- /usr/bin/probe get "$S3_ENDPOINT/health"
+  kill -KILL "$(of $A s3)"
+  refuses "its status tells that it was killed" "$DEV/s3" status --name $A
+  succeeds "up starts it again on what it stored" "$DEV/s3" up --name $A
+}
+
 killed_processes_come_back() {
   local victim uid restarts old
   uid=$(kube $A get pod -n pods web -o 'jsonpath={.metadata.uid}')
@@ -169,6 +182,7 @@ for name in $A $B; do MARKS+="|$("$DEV/cluster" env --name "$name" | sed -nE 's/
 namespaces_of_node "$(of $A node-init)" >"$WORK/namespaces"
 mirror_link
 pods_run
+s3_beside
 killed_processes_come_back
 namespaces_of_node "$(of $A node-init)" | sort -u - "$WORK/namespaces" -o "$WORK/namespaces"
 everything_killed
