@@ -4,6 +4,10 @@
 #![forbid(unsafe_code)]
 #![warn(missing_docs)]
 
+// The tables in tests/cases are shared by the unit tests and by the tests on a real API server.
+#[cfg(test)]
+extern crate self as trawl_api;
+
 pub mod common;
 pub mod conditions;
 pub mod crds;

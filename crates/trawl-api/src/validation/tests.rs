@@ -1,14 +1,13 @@
 //! The validation of stored objects says what the API server says.
-#![forbid(unsafe_code)]
 
-#[path = "cases/mod.rs"]
+#[path = "../../tests/cases/mod.rs"]
 #[allow(dead_code, reason = "each test binary uses its part of the tables")]
 mod cases;
 
 use std::time::Duration;
 
+use crate::CaptureJob;
 use serde_json::Value;
-use trawl_api::CaptureJob;
 
 #[test]
 fn every_sample_is_sound() {
@@ -57,7 +56,7 @@ fn a_problem_names_field_and_limit_but_never_the_value() {
     object["spec"]["maxSize"] = Value::from("2Gi");
     let problems = cases::validate(&object).expect("parses");
     assert_eq!(
-        trawl_api::validation::summary(&problems),
+        crate::validation::summary(&problems),
         "spec.filter: must be at most 1024 bytes; spec.maxSize: must be from 1Mi to 1Gi"
     );
 }
