@@ -159,3 +159,129 @@ impl Manifest {
         Ok(())
     }
 }
+
+#[cfg(test)]
+pub(crate) mod tests {
+    use super::*;
+
+    pub(crate) fn manifest() -> Manifest {
+        let id = |name: &str| ObjectIdentity {
+            namespace: "ns".into(),
+            name: name.into(),
+            uid: format!("{name}-uid"),
+        };
+        Manifest {
+            schema: MANIFEST_SCHEMA.into(),
+            job: id("job"),
+            tap: id("tap"),
+            node: "node-1".into(),
+            interface: "mirror0".into(),
+            mode: "zero-copy".into(),
+            filter: None,
+            snaplen: 0,
+            bounds: Bounds {
+                duration_ms: 1000,
+                max_size_bytes: 1 << 20,
+                pre_trigger_ms: 0,
+            },
+            requested_from: Timestamp::UNIX_EPOCH,
+            covered_from: Timestamp::UNIX_EPOCH,
+            started_at: Timestamp::UNIX_EPOCH,
+            ended_at: Timestamp::UNIX_EPOCH,
+            outcome: Outcome::Succeeded,
+            stop_reason: StopReason::Duration,
+            packet_count: 0,
+            size_bytes: 100,
+            sha256: "a".repeat(64),
+            truncated: false,
+            truncated_packets: 0,
+            first_packet: None,
+            last_packet: None,
+            loss_balance: None,
+            clock_source: "kernel-realtime".into(),
+            versions: Versions {
+                runner: "0.1.0".into(),
+                captured: "0.1.0".into(),
+            },
+        }
+    }
+
+    #[test]
+    fn a_manifest_survives_the_round_trip_and_an_absent_counter_stays_absent() {
+        let balance = LossBalance {
+            seen: 3,
+            matched: 2,
+            filtered: 1,
+            written: 2,
+            lost_writer: 0,
+            lost_ring: Some(0),
+            lost_nic: None,
+        };
+        let manifest = Manifest {
+            loss_balance: Some(balance),
+            ..manifest()
+        };
+        let bytes = manifest.to_json().unwrap();
+        assert_eq!(Manifest::from_json(&bytes).unwrap(), manifest);
+        let text = String::from_utf8(bytes).unwrap();
+        assert!(
+            text.contains("\"lostRing\": 0") && !text.contains("lostNic"),
+            "{text}"
+        );
+    }
+
+    #[test]
+    fn what_contradicts_itself_is_neither_written_nor_read() {
+        type Change = fn(&mut Manifest);
+        let table: [(Change, &str); 7] = [
+            (|m| m.schema = "trawl.capture-manifest/v2".into(), "schema"),
+            (|m| m.job.uid.clear(), "job"),
+            (|m| m.tap.name.clear(), "tap"),
+            (|m| m.sha256 = "A".repeat(64), "sha256"),
+            (|m| m.started_at = Timestamp::MAX, "endedAt"),
+            (|m| m.truncated_packets = 1, "truncatedPackets"),
+            (|m| m.last_packet = Some(Timestamp::UNIX_EPOCH), "firstPacket"),
+        ];
+        for (change, field) in table {
+            let mut wrong = manifest();
+            change(&mut wrong);
+            assert!(wrong.to_json().unwrap_err().to_string().starts_with(field));
+            let bytes = serde_json::to_vec(&wrong).unwrap();
+            assert!(
+                Manifest::from_json(&bytes)
+                    .unwrap_err()
+                    .to_string()
+                    .starts_with(field)
+            );
+        }
+    }
+
+    #[test]
+    fn unknown_repeated_and_missing_fields_trailing_bytes_and_excess_size_are_refused() {
+        let text = String::from_utf8(manifest().to_json().unwrap()).unwrap();
+        let huge = text.clone() + &" ".repeat(MAX_MANIFEST_BYTES as usize);
+        assert!(matches!(
+            Manifest::from_json(huge.as_bytes()),
+            Err(ManifestError::TooLarge(_))
+        ));
+        for wrong in [
+            text.replacen('{', "{\"extra\": 1,", 1),
+            text.replacen('{', "{\"node\": \"other\",", 1),
+            text.replace("  \"node\": \"node-1\",\n", ""),
+            text.clone() + "{}",
+            text.replace("\"packetCount\": 0", "\"packetCount\": -1"),
+            String::new(),
+        ] {
+            assert!(
+                matches!(Manifest::from_json(wrong.as_bytes()), Err(ManifestError::Json(_))),
+                "{wrong}"
+            );
+        }
+    }
+
+    #[test]
+    fn a_manifest_belongs_to_one_job_by_uid_and_not_by_name() {
+        assert!(manifest().belongs_to("ns", "job-uid"));
+        assert!(!manifest().belongs_to("ns", "job") && !manifest().belongs_to("other", "job-uid"));
+    }
+}

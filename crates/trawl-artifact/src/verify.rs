@@ -185,3 +185,104 @@ pub fn hex(bytes: &[u8]) -> String {
 fn stamp(value: &Option<Timestamp>) -> String {
     value.map_or_else(|| "none".into(), |t| t.to_string())
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::manifest::tests::manifest;
+
+    fn file() -> Vec<u8> {
+        // Section, one nanosecond interface, one packet of 4 bytes that had 60.
+        let block = |kind: u32, body: &[u8]| {
+            let length = (body.len() as u32 + 12).to_le_bytes();
+            [&kind.to_le_bytes()[..], &length, body, &length].concat()
+        };
+        let section = [&0x1A2B_3C4Du32.to_le_bytes()[..], &[1, 0, 0, 0], &[0xFF; 8]].concat();
+        let words = [0u32, 0, 5, 4, 60]
+            .iter()
+            .flat_map(|w| w.to_le_bytes())
+            .chain([1, 2, 3, 4])
+            .collect::<Vec<_>>();
+        [
+            block(0x0A0D_0D0A, &section),
+            block(1, &[1, 0, 0, 0, 0, 0, 0, 0, 9, 0, 1, 0, 9, 0, 0, 0]),
+            block(6, &words),
+        ]
+        .concat()
+    }
+
+    fn verified(manifest: &Manifest, bytes: &[u8]) -> Result<VerifyReport, VerifyError> {
+        let mut verifier = Verifier::new();
+        bytes.chunks(7).for_each(|chunk| verifier.push(chunk));
+        verifier.finish(manifest)
+    }
+
+    fn truthful() -> Manifest {
+        Manifest {
+            sha256: hex(&Sha256::digest(file())),
+            size_bytes: file().len() as u64,
+            packet_count: 1,
+            truncated_packets: 1,
+            first_packet: timestamp(5),
+            last_packet: timestamp(5),
+            ..manifest()
+        }
+    }
+
+    #[test]
+    fn a_file_that_agrees_in_everything_verifies() {
+        let report = verified(&truthful(), &file()).unwrap();
+        assert_eq!((report.packet_count, report.size_bytes), (1, file().len() as u64));
+    }
+
+    #[test]
+    fn each_disagreement_is_named_by_its_field() {
+        type Change = fn(&mut Manifest);
+        let table: [(Change, &str); 6] = [
+            (|m| m.sha256 = "0".repeat(64), "sha256: the manifest says 000"),
+            (
+                |m| m.size_bytes += 1,
+                "sizeBytes: the manifest says 93, the file has 92",
+            ),
+            (
+                |m| m.packet_count = 9,
+                "packetCount: the manifest says 9, the file holds 1",
+            ),
+            (
+                |m| m.truncated_packets = 0,
+                "truncatedPackets: the manifest says 0",
+            ),
+            (
+                |m| m.first_packet = None,
+                "firstPacket: the manifest says none, the file says 1970-01-01T00:00:00.000000005Z",
+            ),
+            (|m| m.last_packet = timestamp(6), "lastPacket: the manifest says"),
+        ];
+        for (change, expected) in table {
+            let mut claimed = truthful();
+            change(&mut claimed);
+            let error = verified(&claimed, &file()).unwrap_err();
+            assert_eq!(error.disagreements.len(), 1, "{error}");
+            assert!(error.to_string().starts_with(expected), "{error}");
+        }
+    }
+
+    #[test]
+    fn every_single_changed_byte_is_noticed() {
+        for at in 0..file().len() {
+            let mut damaged = file();
+            damaged[at] ^= 0x40;
+            assert!(verified(&truthful(), &damaged).is_err(), "byte {at}");
+        }
+    }
+
+    #[test]
+    fn a_file_that_is_no_pcapng_is_hashed_to_its_end_all_the_same() {
+        let mut verifier = Verifier::new();
+        verifier.push(b"not a");
+        verifier.push(b" capture");
+        let measured = verifier.measure();
+        assert_eq!(measured.sha256, hex(&Sha256::digest(b"not a capture")));
+        assert_eq!((measured.size_bytes, measured.walk.is_err()), (13, true));
+    }
+}

@@ -80,29 +80,23 @@ impl StoreConfig {
 impl S3Config {
     fn check(&self, refuse: &mut impl FnMut(&str, &str)) {
         let field = "backend.s3.endpoint";
-        let rest = match self.endpoint.split_once("://") {
-            Some(("https", rest)) => rest,
-            Some(("http", rest)) => {
-                if !self.allow_http {
-                    refuse(
-                        field,
-                        "uses http: use https, or set allowHttp where nobody else can listen",
-                    );
-                }
-                rest
-            }
-            _ => {
-                refuse(field, "must be https://host[:port]");
-                ""
-            }
-        };
+        let (scheme, rest) = self.endpoint.split_once("://").unwrap_or_default();
+        let known = matches!(scheme, "https" | "http");
+        if !known {
+            refuse(field, "must be https://host[:port]");
+        } else if scheme == "http" && !self.allow_http {
+            refuse(
+                field,
+                "uses http: use https, or set allowHttp where nobody else can listen",
+            );
+        }
         let host = rest.strip_suffix('/').unwrap_or(rest);
-        if rest.contains('@') {
+        if known && rest.contains('@') {
             refuse(
                 field,
                 "must not hold a credential: put it into the credentials Secret",
             );
-        } else if !rest.is_empty() && (host.is_empty() || host.contains(['/', '?', '#', ' '])) {
+        } else if known && (host.is_empty() || host.contains(['/', '?', '#', ' '])) {
             refuse(field, "must be scheme://host[:port] without path or query");
         }
         if !(3..=63).contains(&self.bucket.len()) || !self.bucket.bytes().all(is_bucket_byte) {
@@ -149,3 +143,7 @@ fn is_region_byte(b: u8) -> bool {
 fn yes() -> bool {
     true
 }
+
+#[cfg(test)]
+#[path = "store_tests.rs"]
+mod tests;

@@ -27,6 +27,20 @@ impl ReportError {
     pub fn is_retryable(&self) -> bool {
         matches!(self, Self::Api(_))
     }
+
+    /// Whether the job was changed between look and patch. A field that belongs to somebody else is a conflict as
+    /// well, but one that does not pass by looking again.
+    pub(crate) fn is_stale(&self) -> bool {
+        matches!(self, Self::Api(error) if matches!(&**error, kube::Error::Api(answer)
+            if answer.code == 409 && !answer.message.starts_with("Apply failed")))
+    }
+}
+
+/// What a patch must be tied to.
+#[derive(Clone, Debug)]
+pub(crate) struct Seen {
+    pub(crate) generation: i64,
+    resource_version: String,
 }
 
 /// One CaptureJob, as far as the reporter may touch it.
@@ -45,23 +59,32 @@ impl Job {
         }
     }
 
-    /// The job's generation, if it is the right job.
-    pub(crate) async fn generation(&self) -> Result<i64, ReportError> {
+    /// The job as it stands now, if it is the right job.
+    pub(crate) async fn look(&self) -> Result<Seen, ReportError> {
         let job = self.api.get_status(&self.name).await.map_err(|e| self.error(e))?;
         let found = job.metadata.uid.unwrap_or_default();
         if found != self.uid {
-            return Err(self.other(found));
+            let (name, expected) = (self.name.clone(), self.uid.clone());
+            return Err(ReportError::OtherJob {
+                name,
+                expected,
+                found,
+            });
         }
-        Ok(job.metadata.generation.unwrap_or_default())
+        Ok(Seen {
+            generation: job.metadata.generation.unwrap_or_default(),
+            resource_version: job.metadata.resource_version.unwrap_or_default(),
+        })
     }
 
-    /// Applies the owned fields without force: a field that somebody else owns is a mistake to be seen. The UID in the
-    /// patch makes the API server refuse a job of the same name that came later.
-    pub(crate) async fn apply(&self, status: &OwnedStatus) -> Result<(), ReportError> {
+    /// Applies the owned fields without force: a field that somebody else owns is a mistake to be seen. The resource
+    /// version ties the patch to the job that was looked at: for the status of a custom resource the API server
+    /// ignores a UID in the patch.
+    pub(crate) async fn apply(&self, status: &OwnedStatus, seen: &Seen) -> Result<(), ReportError> {
         let patch = serde_json::json!({
             "apiVersion": format!("{}/{}", trawl_api::names::GROUP, trawl_api::names::VERSION),
             "kind": "CaptureJob",
-            "metadata": { "name": self.name, "uid": self.uid },
+            "metadata": { "name": self.name, "resourceVersion": seen.resource_version },
             "status": status,
         });
         let parameters = PatchParams::apply(REPORTER_FIELD_MANAGER);
@@ -69,21 +92,7 @@ impl Job {
             .api
             .patch_status(&self.name, &parameters, &Patch::Apply(&patch))
             .await;
-        match applied {
-            Ok(_) => Ok(()),
-            Err(kube::Error::Api(answer)) if answer.code == 409 && answer.message.contains("UID") => {
-                Err(self.other("unknown".into()))
-            }
-            Err(error) => Err(self.error(error)),
-        }
-    }
-
-    fn other(&self, found: String) -> ReportError {
-        ReportError::OtherJob {
-            name: self.name.clone(),
-            expected: self.uid.clone(),
-            found,
-        }
+        applied.map(drop).map_err(|error| self.error(error))
     }
 
     fn error(&self, error: kube::Error) -> ReportError {

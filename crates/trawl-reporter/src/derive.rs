@@ -6,7 +6,7 @@ use k8s_openapi::apimachinery::pkg::apis::meta::v1::{Condition, Time};
 use serde::Serialize;
 use trawl_api::RunnerResult;
 use trawl_api::conditions::{ConditionType, Observed, Reason, Truth, merge};
-use trawl_artifact::outcome::{FailureReason, Outcome};
+use trawl_artifact::outcome::FailureReason;
 use trawl_artifact::progress::{CaptureResult, CaptureStarted, FilterVerdict, ProgressBody, ProgressRecord};
 
 /// Exactly the fields that field owner `trawl-capture-reporter` applies.
@@ -118,10 +118,7 @@ fn not_started(result: &CaptureResult) -> Option<Observed> {
 fn runner_result(result: &CaptureResult) -> RunnerResult {
     let count = |value: Option<u64>| value.and_then(|v| i64::try_from(v).ok());
     RunnerResult {
-        outcome: match result.outcome {
-            Outcome::Succeeded => Outcome::Succeeded,
-            Outcome::Failed => Outcome::Failed,
-        },
+        outcome: result.outcome,
         reason: result.reason,
         stop_reason: result.stop_reason,
         packet_count: count(result.packet_count),
@@ -129,5 +126,166 @@ fn runner_result(result: &CaptureResult) -> RunnerResult {
         sha256: result.sha256.clone(),
         exit_code: result.exit_code,
         message: result.message.clone(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use trawl_artifact::outcome::{Outcome, StopReason};
+    use trawl_artifact::progress::CaptureEnded;
+
+    use super::*;
+
+    fn at(second: i64) -> Timestamp {
+        Timestamp::from_second(1_790_000_000 + second).unwrap()
+    }
+
+    fn records(bodies: Vec<ProgressBody>) -> Vec<ProgressRecord> {
+        let record = |(n, body): (usize, ProgressBody)| ProgressRecord {
+            schema: trawl_artifact::progress::PROGRESS_SCHEMA.into(),
+            job_uid: "uid".into(),
+            sequence: body.slot().0,
+            recorded_at: at(n as i64),
+            body,
+        };
+        bodies.into_iter().enumerate().map(record).collect()
+    }
+
+    fn filter(accepted: bool, rejects_all: bool) -> ProgressBody {
+        ProgressBody::Filter(FilterVerdict {
+            accepted,
+            rejects_all,
+            message: (!accepted).then(|| "why".into()),
+        })
+    }
+
+    fn started() -> ProgressBody {
+        let (interface, mode) = ("mirror0".into(), "copy".into());
+        ProgressBody::Started(CaptureStarted {
+            interface,
+            mode,
+            started_at: at(100),
+        })
+    }
+
+    fn ended() -> ProgressBody {
+        ProgressBody::Ended(CaptureEnded {
+            stop_reason: StopReason::Size,
+            ended_at: at(200),
+            packet_count: 5,
+            size_bytes: 500,
+            sha256: "0".repeat(64),
+        })
+    }
+
+    fn failed(reason: FailureReason) -> ProgressBody {
+        ProgressBody::Result(CaptureResult {
+            outcome: Outcome::Failed,
+            reason: Some(reason),
+            stop_reason: None,
+            packet_count: None,
+            size_bytes: None,
+            sha256: None,
+            exit_code: reason.exit_code(),
+            message: Some("what happened".into()),
+        })
+    }
+
+    fn conditions(status: &OwnedStatus) -> Vec<(&str, &str, &str)> {
+        status
+            .conditions
+            .iter()
+            .map(|c| (c.type_.as_str(), c.status.as_str(), c.reason.as_str()))
+            .collect()
+    }
+
+    #[test]
+    fn each_set_of_records_has_one_set_of_conditions() {
+        let valid = ("FilterValid", "True", "FilterValid");
+        let under_way = ("CaptureStarted", "True", "CaptureStarted");
+        let table = [
+            (vec![], vec![]),
+            (vec![filter(true, false)], vec![valid]),
+            (
+                vec![filter(false, false)],
+                vec![("FilterValid", "False", "FilterInvalid")],
+            ),
+            (
+                vec![filter(false, true)],
+                vec![("FilterValid", "False", "FilterRejectsAll")],
+            ),
+            (vec![filter(true, false), started()], vec![valid, under_way]),
+            (
+                vec![filter(true, false), started(), ended()],
+                vec![valid, under_way],
+            ),
+            (
+                vec![filter(false, true), failed(FailureReason::InvalidFilter)],
+                vec![
+                    ("FilterValid", "False", "FilterRejectsAll"),
+                    ("CaptureStarted", "False", "FilterInvalid"),
+                ],
+            ),
+            (
+                vec![failed(FailureReason::InvalidFilter)],
+                vec![
+                    ("FilterValid", "False", "FilterInvalid"),
+                    ("CaptureStarted", "False", "FilterInvalid"),
+                ],
+            ),
+            (
+                vec![failed(FailureReason::InterfaceUnavailable)],
+                vec![("CaptureStarted", "False", "InterfaceMissing")],
+            ),
+            (
+                vec![failed(FailureReason::UploadFailed)],
+                vec![("CaptureStarted", "False", "CaptureFailed")],
+            ),
+            (
+                vec![
+                    filter(true, false),
+                    started(),
+                    failed(FailureReason::CaptureFailed),
+                ],
+                vec![valid, under_way],
+            ),
+        ];
+        for (bodies, expected) in table {
+            let status = derive(&records(bodies.clone()), 3);
+            assert_eq!(conditions(&status), expected, "{bodies:?}");
+            assert!(status.conditions.iter().all(|c| c.observed_generation == Some(3)));
+        }
+    }
+
+    #[test]
+    fn times_come_from_the_records_and_not_from_a_clock() {
+        let status = derive(&records(vec![filter(true, false), started(), ended()]), 1);
+        assert_eq!(status.started_at, Some(Time(at(100))));
+        assert_eq!(status.capture_ended_at, Some(Time(at(200))));
+        assert_eq!(status.conditions[0].last_transition_time, Time(at(0)));
+        assert_eq!(status.conditions[1].last_transition_time, Time(at(1)));
+        assert_eq!(
+            status,
+            derive(&records(vec![filter(true, false), started(), ended()]), 1)
+        );
+    }
+
+    #[test]
+    fn no_records_are_no_status_at_all() {
+        assert!(derive(&[], 1).is_empty());
+        assert_eq!(
+            serde_json::to_value(derive(&[], 1)).unwrap(),
+            serde_json::json!({})
+        );
+    }
+
+    #[test]
+    fn a_count_that_was_not_measured_stays_absent() {
+        let status = derive(&records(vec![failed(FailureReason::InternalError)]), 1);
+        let json = serde_json::to_value(status.runner_result).unwrap();
+        let expected = serde_json::json!({
+            "outcome": "Failed", "reason": "InternalError", "exitCode": 16, "message": "what happened",
+        });
+        assert_eq!(json, expected);
     }
 }

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use kube::Client;
 use tokio::time::{Instant, sleep, timeout_at};
-use trawl_artifact::progress::ProgressReader;
+use trawl_artifact::progress::{ProgressReader, ProgressRecord};
 
 use crate::api::{Job, ReportError};
 use crate::{Arguments, OwnedStatus, derive};
@@ -99,9 +99,9 @@ impl Reporter {
 
     async fn farewell(mut self) -> Result<(), ReportError> {
         let deadline = Instant::now() + self.tempo.farewell;
+        let mut last = None;
         loop {
-            let report = self.report();
-            match timeout_at(deadline, report).await {
+            match timeout_at(deadline, self.report()).await {
                 Ok(Ok(())) => return Ok(()),
                 // A job that was deleted has no status to write; that is no fault of the reporter's.
                 Ok(Err(ReportError::Gone { .. })) => return Ok(()),
@@ -110,9 +110,10 @@ impl Reporter {
                     if !error.is_retryable() || Instant::now() + self.tempo.retry >= deadline {
                         return Err(error);
                     }
+                    last = Some(error);
                     sleep(self.tempo.retry).await;
                 }
-                Err(_) => return Err(timed_out()),
+                Err(_) => return Err(last.unwrap_or_else(timed_out)),
             }
         }
     }
@@ -127,27 +128,34 @@ impl Reporter {
                 return Ok(());
             }
         };
-        let limit = Instant::now() + self.tempo.request;
-        let generation = match self.generation {
-            Some(generation) => generation,
-            None => {
-                let generation = timeout_at(limit, self.job.generation())
-                    .await
-                    .unwrap_or_else(|_| Err(timed_out()))?;
-                *self.generation.insert(generation)
-            }
-        };
-        let status = derive(&records, generation);
-        if status.is_empty() || status == self.applied {
+        if records.is_empty() || derive(&records, self.generation.unwrap_or_default()) == self.applied {
             return Ok(());
         }
-        timeout_at(limit, self.job.apply(&status))
-            .await
-            .unwrap_or_else(|_| Err(timed_out()))?;
+        // The job may change between look and patch, more than once.
+        let mut outcome = self.apply(&records).await;
+        for _ in 0..5 {
+            if !outcome.as_ref().is_err_and(ReportError::is_stale) {
+                break;
+            }
+            outcome = self.apply(&records).await;
+        }
+        self.applied = outcome?;
         tracing::info!(records = records.len(), "status applied");
         self.last_news.clear();
-        self.applied = status;
         Ok(())
+    }
+
+    /// Looks at the job and applies what the records say at the generation that was seen first.
+    async fn apply(&mut self, records: &[ProgressRecord]) -> Result<OwnedStatus, ReportError> {
+        let limit = Instant::now() + self.tempo.request;
+        let seen = timeout_at(limit, self.job.look())
+            .await
+            .unwrap_or_else(|_| Err(timed_out()))?;
+        let status = derive(records, *self.generation.get_or_insert(seen.generation));
+        timeout_at(limit, self.job.apply(&status, &seen))
+            .await
+            .unwrap_or_else(|_| Err(timed_out()))?;
+        Ok(status)
     }
 
     fn tell(&mut self, problem: &impl Display) {

@@ -3,6 +3,8 @@
 
 mod blocks;
 mod error;
+#[cfg(test)]
+mod tests;
 mod walker;
 
 pub use error::WalkError;

@@ -4,6 +4,8 @@
 
 mod error;
 mod read;
+#[cfg(test)]
+mod tests;
 mod write;
 
 pub use error::ProgressError;
