@@ -36,7 +36,10 @@ pub(crate) trait Step<T> {
 
 impl<T> Step<T> for kube::Result<T> {
     fn step(self, step: &'static str) -> Result<T, Error> {
-        self.map_err(|source| Error::Api { step, source: Box::new(source) })
+        self.map_err(|source| Error::Api {
+            step,
+            source: Box::new(source),
+        })
     }
 }
 

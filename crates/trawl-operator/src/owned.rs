@@ -21,11 +21,19 @@ pub const OWNER_ANNOTATION: &str = "trawl.cloud/owner-name";
 
 /// Whether `object` is controlled by the object with this UID.
 pub fn is_owned(object: &impl ResourceExt, uid: &str) -> bool {
-    object.owner_references().iter().any(|o| o.uid == uid && o.controller == Some(true))
+    object
+        .owner_references()
+        .iter()
+        .any(|o| o.uid == uid && o.controller == Some(true))
 }
 
 /// Metadata of a part: name, owner, and the label by which parts are watched.
-pub fn metadata(name: &str, namespace: &str, owner: OwnerReference, labels: BTreeMap<String, String>) -> ObjectMeta {
+pub fn metadata(
+    name: &str,
+    namespace: &str,
+    owner: OwnerReference,
+    labels: BTreeMap<String, String>,
+) -> ObjectMeta {
     ObjectMeta {
         name: Some(name.into()),
         namespace: Some(namespace.into()),
@@ -50,16 +58,28 @@ pub fn labels(component: &str, uid_label: &str, uid: &str) -> BTreeMap<String, S
 /// Applies a part, unless something of that name belongs to somebody else.
 pub async fn ensure<K>(ctx: &Context, uid: &str, object: &K) -> Result<(), Error>
 where
-    K: Resource<Scope = NamespaceResourceScope, DynamicType = ()> + Clone + DeserializeOwned + Serialize + Debug,
+    K: Resource<Scope = NamespaceResourceScope, DynamicType = ()>
+        + Clone
+        + DeserializeOwned
+        + Serialize
+        + Debug,
 {
     let api = ctx.api::<K>();
     let name = object.name_any();
-    if let Some(found) = api.get_metadata_opt(&name).await.step("look for an owned object")?
+    if let Some(found) = api
+        .get_metadata_opt(&name)
+        .await
+        .step("look for an owned object")?
         && !is_owned(&found, uid)
     {
-        return Err(Error::Foreign { kind: K::kind(&()).into_owned(), name });
+        return Err(Error::Foreign {
+            kind: K::kind(&()).into_owned(),
+            name,
+        });
     }
-    apply(&api, OPERATOR_FIELD_MANAGER, &name, object).await.step("apply an owned object")?;
+    apply(&api, OPERATOR_FIELD_MANAGER, &name, object)
+        .await
+        .step("apply an owned object")?;
     Ok(())
 }
 
@@ -71,10 +91,17 @@ pub fn identity(meta: &ObjectMeta, rules: Vec<PolicyRule>) -> (ServiceAccount, R
         automount_service_account_token: Some(false),
         ..ServiceAccount::default()
     };
-    let role = Role { metadata: meta.clone(), rules: Some(rules) };
+    let role = Role {
+        metadata: meta.clone(),
+        rules: Some(rules),
+    };
     let binding = RoleBinding {
         metadata: meta.clone(),
-        role_ref: RoleRef { api_group: "rbac.authorization.k8s.io".into(), kind: "Role".into(), name: name.clone() },
+        role_ref: RoleRef {
+            api_group: "rbac.authorization.k8s.io".into(),
+            kind: "Role".into(),
+            name: name.clone(),
+        },
         subjects: Some(vec![Subject {
             kind: "ServiceAccount".into(),
             name,

@@ -40,7 +40,10 @@ pub(super) fn at(seconds: i64) -> Timestamp {
 }
 
 pub(super) fn failed_job(reason: &str) -> JobFact {
-    JobFact::Failed { reason: reason.into(), message: "words".into() }
+    JobFact::Failed {
+        reason: reason.into(),
+        message: "words".into(),
+    }
 }
 
 pub(super) fn verified(outcome: Outcome) -> VerifiedArtifact {
@@ -85,7 +88,10 @@ impl Bench {
                 generation: 1,
                 deleting: false,
                 type_: TapType::MirrorInterface,
-                status: NetworkTapStatus { phase: Some(TapPhase::Degraded), ..NetworkTapStatus::default() },
+                status: NetworkTapStatus {
+                    phase: Some(TapPhase::Degraded),
+                    ..NetworkTapStatus::default()
+                },
             }),
             node: NodeFact::Eligible,
             job: JobFact::Absent,
@@ -117,8 +123,11 @@ impl Bench {
         let mut bench = Self::new();
         bench.spec.request_type = RequestType::Policy;
         bench.spec.deduplication_key = Some(digest.clone());
-        bench.spec.policy_ref =
-            Some(trawl_api::ImmutablePolicyReference { name: "p".into(), uid: "u".into(), generation: 1 });
+        bench.spec.policy_ref = Some(trawl_api::ImmutablePolicyReference {
+            name: "p".into(),
+            uid: "u".into(),
+            generation: 1,
+        });
         bench.spec.trigger = Some(trawl_api::TriggerSnapshot {
             source: trawl_api::TriggerSource::HubbleDrop,
             fingerprint: digest,

@@ -19,7 +19,9 @@ enum Step {
     Generation,
     Wait(i64),
     /// The operator decides, acts, and writes the status; or stops after acting.
-    Look { written: bool },
+    Look {
+        written: bool,
+    },
 }
 
 fn job() -> impl Strategy<Value = JobFact> {
@@ -47,7 +49,11 @@ fn artifact() -> impl Strategy<Value = ArtifactFact> {
 
 fn step() -> impl Strategy<Value = Step> {
     let outcome = prop_oneof![Just(Outcome::Succeeded), Just(Outcome::Failed)];
-    let node = prop_oneof![Just(NodeFact::Absent), Just(NodeFact::NotReady), Just(NodeFact::Eligible)];
+    let node = prop_oneof![
+        Just(NodeFact::Absent),
+        Just(NodeFact::NotReady),
+        Just(NodeFact::Eligible)
+    ];
     prop_oneof![
         1 => any::<bool>().prop_map(Step::Tap),
         1 => node.prop_map(Step::Node),
@@ -63,7 +69,10 @@ fn step() -> impl Strategy<Value = Step> {
 }
 
 fn is_terminal(phase: Option<JobPhase>) -> bool {
-    matches!(phase, Some(JobPhase::Completed | JobPhase::Failed | JobPhase::Expired))
+    matches!(
+        phase,
+        Some(JobPhase::Completed | JobPhase::Failed | JobPhase::Expired)
+    )
 }
 
 /// Plays the steps; `check` sees every decision together with the phase before it.
@@ -77,17 +86,25 @@ fn play(steps: &[Step], mut check: impl FnMut(Option<JobPhase>, &Decision, &Benc
             }
             Step::Node(node) => bench.node = node,
             // Before a Job was made there is none of ours; afterwards the world may do anything to it.
-            Step::Job(job) if bench.status.runner_job_ref.is_some() || job == JobFact::Foreign => bench.job = job,
+            Step::Job(job) if bench.status.runner_job_ref.is_some() || job == JobFact::Foreign => {
+                bench.job = job
+            }
             Step::Job(_) => {}
-            Step::Started if bench.status.runner_job_ref.is_some() => bench.status.started_at = Some(at(0).into()),
-            Step::Ended if bench.status.started_at.is_some() => bench.status.capture_ended_at = Some(at(0).into()),
+            Step::Started if bench.status.runner_job_ref.is_some() => {
+                bench.status.started_at = Some(at(0).into())
+            }
+            Step::Ended if bench.status.started_at.is_some() => {
+                bench.status.capture_ended_at = Some(at(0).into())
+            }
             Step::Result(outcome, code) if bench.status.runner_job_ref.is_some() => {
                 bench.result(outcome, FailureReason::from_exit_code(code), code);
             }
             Step::Started | Step::Ended | Step::Result(..) => {}
             Step::Artifact(artifact) => bench.artifact = artifact,
             Step::Generation => bench.generation += 1,
-            Step::Wait(seconds) => bench.created_at = bench.created_at - k8s_openapi::jiff::SignedDuration::from_secs(seconds),
+            Step::Wait(seconds) => {
+                bench.created_at -= k8s_openapi::jiff::SignedDuration::from_secs(seconds);
+            }
             Step::Look { written } => look(&mut bench, written, &mut check),
         }
     }
