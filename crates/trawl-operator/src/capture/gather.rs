@@ -101,8 +101,8 @@ async fn work(
     }
     let (jobs, pods) = (ctx.api::<Job>(), ctx.api::<Pod>());
     let selected = ListParams::default().labels(&format!("{CAPTURE_JOB_UID_LABEL}={uid}"));
-    let (batch, pods) = futures::try_join!(jobs.get_opt(job_name), pods.list(&selected))
-        .step("read the Job and its pods")?;
+    let (batch, pods) =
+        futures::try_join!(jobs.get_opt(job_name), pods.list(&selected)).step("read the Job and its pods")?;
     Ok((batch, pods.items))
 }
 
