@@ -174,6 +174,8 @@ impl Watch {
         }
         // A heartbeat says that frames can arrive; without an interface there is none, and silence shows.
         if !matches!(self.health, Health::Attached { .. }) {
+            // When it is back, that is news.
+            self.reported = None;
             return;
         }
         let totals = self.tally.totals();
