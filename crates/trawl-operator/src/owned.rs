@@ -112,6 +112,20 @@ pub fn identity(meta: &ObjectMeta, rules: Vec<PolicyRule>) -> (ServiceAccount, R
     (account, role, binding)
 }
 
+/// Applies an identity. The binding comes last: the API server refuses one whose Role it does not find.
+pub async fn ensure_identity(
+    ctx: &Context,
+    uid: &str,
+    (account, role, binding): &(ServiceAccount, Role, RoleBinding),
+) -> Result<(), Error> {
+    let rights = async {
+        ensure(ctx, uid, role).await?;
+        ensure(ctx, uid, binding).await
+    };
+    futures::try_join!(ensure(ctx, uid, account), rights)?;
+    Ok(())
+}
+
 /// One rule on one named object.
 pub fn rule(group: &str, resource: &str, name: &str, verbs: &[&str]) -> PolicyRule {
     PolicyRule {

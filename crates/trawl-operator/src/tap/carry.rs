@@ -16,7 +16,7 @@ use super::reconcile::Applied;
 use super::workload::{Plan, Workload};
 use crate::context::Context;
 use crate::error::{Error, Step};
-use crate::owned::{ensure, identity};
+use crate::owned::{ensure, ensure_identity, identity};
 
 /// Top-level status fields that the operator owns.
 const OWNED_FIELDS: [&str; 6] = [
@@ -45,15 +45,10 @@ pub(super) async fn apply(ctx: &Context, seen: &Seen, applied: &Applied) -> Resu
         spec: &seen.tap.spec,
         source,
     };
-    let (account, role, binding) = identity(&plan.metadata(), plan.sensor_rules());
+    let sensor = identity(&plan.metadata(), plan.sensor_rules());
     let notes = plan.notes();
     let uid = &seen.uid;
-    futures::try_join!(
-        ensure(ctx, uid, &account),
-        ensure(ctx, uid, &role),
-        ensure(ctx, uid, &binding),
-        ensure(ctx, uid, &notes),
-    )?;
+    futures::try_join!(ensure_identity(ctx, uid, &sensor), ensure(ctx, uid, &notes))?;
     match plan.workload().map_err(|source| Error::Encode {
         what: "the sensor's instructions",
         source,
