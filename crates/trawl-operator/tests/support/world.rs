@@ -6,12 +6,17 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::{Duration, Instant};
 
 use bytes::Bytes;
+use k8s_openapi::api::authentication::v1::TokenRequest;
 use k8s_openapi::api::batch::v1::Job;
-use k8s_openapi::api::core::v1::Namespace;
+use k8s_openapi::api::core::v1::{Namespace, ServiceAccount};
+use k8s_openapi::api::rbac::v1::ClusterRoleBinding;
 use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomResourceDefinition;
 use k8s_openapi::jiff::Timestamp;
-use kube::api::{DeleteParams, ListParams, ObjectMeta, PostParams};
-use kube::config::{KubeConfigOptions, Kubeconfig};
+use kube::api::{
+    ApiResource, DeleteParams, DynamicObject, ListParams, ObjectMeta, Patch, PatchParams, PostParams,
+    TypeMeta,
+};
+use kube::config::{AuthInfo, KubeConfigOptions, Kubeconfig};
 use kube::{Api, Client, Config, ResourceExt};
 use serde_json::json;
 use tokio_util::sync::CancellationToken;
@@ -41,13 +46,15 @@ pub struct World {
     pub store_dir: tempfile::TempDir,
     pub limits: Limits,
     config: Installation,
+    operator_client: Client,
     operator: Option<(CancellationToken, tokio::task::JoinHandle<()>)>,
 }
 
 impl World {
     /// A fresh world with the operator running.
     pub async fn new() -> Self {
-        let client = client().await;
+        let kubeconfig = kubeconfig().await;
+        let client = Client::try_from(kubeconfig.clone()).expect("a client");
         install_crds(&client).await;
         let name = format!(
             "trawl-op-{}-{}",
@@ -67,6 +74,7 @@ impl World {
             .create(&PostParams::default(), &object)
             .await
             .expect("a namespace can be made");
+        let operator_client = operator_client(&client, kubeconfig, &name).await;
         let kubelet = Kubelet::start(client.clone(), &name, &name).await;
         let store_dir = tempfile::tempdir().expect("a directory");
         let config = installation(&name, store_dir.path().to_str().expect("UTF-8"));
@@ -79,6 +87,7 @@ impl World {
             store_dir,
             limits,
             config,
+            operator_client,
             operator: None,
         };
         world.start_operator();
@@ -87,7 +96,7 @@ impl World {
 
     pub fn start_operator(&mut self) {
         let ctx = Context::new(
-            self.client.clone(),
+            self.operator_client.clone(),
             self.config.clone(),
             self.store(),
             self.limits,
@@ -355,6 +364,8 @@ impl World {
         })
         .await;
         self.kubelet.stop().await;
+        let bindings = Api::<ClusterRoleBinding>::all(self.client.clone());
+        let _ = bindings.delete(&self.namespace, &how).await;
     }
 }
 
@@ -372,16 +383,62 @@ pub async fn eventually<T>(what: &str, look: impl AsyncFn() -> Option<T>) -> T {
     }
 }
 
-async fn client() -> Client {
+async fn kubeconfig() -> Config {
     let path = std::env::var("TRAWL_TEST_KUBECONFIG")
         .expect("TRAWL_TEST_KUBECONFIG must name a kubeconfig of a real API server: run dev/test api");
     trawl_kube::startup::install_crypto();
     let kubeconfig = Kubeconfig::read_from(path).expect("the kubeconfig can be read");
-    let options = KubeConfigOptions::default();
-    let config = Config::from_custom_kubeconfig(kubeconfig, &options)
+    Config::from_custom_kubeconfig(kubeconfig, &KubeConfigOptions::default())
         .await
-        .expect("the kubeconfig is complete");
-    Client::try_from(config).expect("a client")
+        .expect("the kubeconfig is complete")
+}
+
+/// A client that may do what `deploy/base/operator-rbac.yaml` allows, and nothing else.
+async fn operator_client(admin: &Client, mut config: Config, namespace: &str) -> Client {
+    let path = concat!(
+        env!("CARGO_MANIFEST_DIR"),
+        "/../../deploy/base/operator-rbac.yaml"
+    );
+    let text = std::fs::read_to_string(path).expect("the operator's rights");
+    let objects: Vec<serde_json::Value> = serde_saphyr::from_multiple(&text).expect("YAML");
+    for mut object in objects {
+        let kind = object["kind"].as_str().expect("a kind").to_owned();
+        let types = TypeMeta {
+            api_version: object["apiVersion"].as_str().unwrap().into(),
+            kind: kind.clone(),
+        };
+        let resource = ApiResource::from_gvk(&types.try_into().expect("a known form"));
+        // A ClusterRoleBinding of each world has its own name, as its subject has.
+        if kind == "ClusterRoleBinding" {
+            object["metadata"]["name"] = namespace.into();
+        }
+        if let Some(subjects) = object.get_mut("subjects").and_then(|s| s.as_array_mut()) {
+            subjects
+                .iter_mut()
+                .for_each(|s| s["namespace"] = namespace.into());
+        }
+        let api: Api<DynamicObject> = if kind.starts_with("Cluster") {
+            Api::all_with(admin.clone(), &resource)
+        } else {
+            Api::namespaced_with(admin.clone(), namespace, &resource)
+        };
+        let name = object["metadata"]["name"].as_str().expect("a name").to_owned();
+        let params = PatchParams::apply("trawl-test").force();
+        api.patch(&name, &params, &Patch::Apply(&object))
+            .await
+            .expect("the right is accepted");
+    }
+    let accounts: Api<ServiceAccount> = Api::namespaced(admin.clone(), namespace);
+    let request = TokenRequest::default();
+    let token = accounts
+        .create_token_request("trawl-operator", &PostParams::default(), &request)
+        .await
+        .expect("a token");
+    config.auth_info = AuthInfo {
+        token: Some(token.status.expect("a token").token.into()),
+        ..AuthInfo::default()
+    };
+    Client::try_from(config).expect("the operator's client")
 }
 
 async fn install_crds(client: &Client) {
