@@ -16,7 +16,7 @@ use support::world::eventually;
 use trawl_api::conditions::{ConditionType, is_true};
 use trawl_api::{FailureReason, JobPhase, Outcome, TapPhase};
 use trawl_artifact::manifest::Manifest;
-use trawl_config::pods::{RunnerSpec, capture_objects_name};
+use trawl_config::pods::{RunnerSpec, capture_objects_name, tap_objects_name};
 
 /// What the reporter says while a capture runs, and after it.
 fn started() -> serde_json::Value {
@@ -146,6 +146,78 @@ async fn the_job_is_pinned_bounded_and_without_privilege_and_only_the_reporter_h
         (Some("tcp port 80"), 2000, 1 << 20)
     );
     assert_eq!(spec.requester, None, "nobody stamps the requester yet");
+    world.end().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn sensor_and_reporter_may_write_the_status_of_their_own_object_and_nothing_else() {
+    let world = World::new().await;
+    let tap = world.live_tap("mirror").await.uid().unwrap();
+    let job = world.make_capture("mine", "mirror").await.uid().unwrap();
+    world.until("mine", "a Job", |s| s.runner_job_ref.is_some()).await;
+    let (sensor, reporter) = (tap_objects_name(&tap), capture_objects_name(&job));
+    let rights: [(&str, &str, &str, &str, &str, bool); 14] = [
+        (
+            &sensor,
+            "patch",
+            "trawl.cloud",
+            "networktaps/status",
+            "mirror",
+            true,
+        ),
+        (&sensor, "get", "trawl.cloud", "networktaps", "mirror", true),
+        (&sensor, "patch", "", "configmaps", &sensor, true),
+        (&sensor, "patch", "trawl.cloud", "networktaps", "mirror", false),
+        (
+            &sensor,
+            "patch",
+            "trawl.cloud",
+            "networktaps/status",
+            "other",
+            false,
+        ),
+        (&sensor, "patch", "", "configmaps", "trawl-config", false),
+        (&sensor, "get", "", "secrets", "trawl-store-runner", false),
+        (
+            &sensor,
+            "patch",
+            "trawl.cloud",
+            "capturejobs/status",
+            "mine",
+            false,
+        ),
+        (
+            &reporter,
+            "patch",
+            "trawl.cloud",
+            "capturejobs/status",
+            "mine",
+            true,
+        ),
+        (&reporter, "get", "trawl.cloud", "capturejobs", "mine", true),
+        (&reporter, "patch", "trawl.cloud", "capturejobs", "mine", false),
+        (
+            &reporter,
+            "patch",
+            "trawl.cloud",
+            "capturejobs/status",
+            "other",
+            false,
+        ),
+        (&reporter, "get", "", "secrets", "trawl-store-runner", false),
+        (
+            &reporter,
+            "patch",
+            "trawl.cloud",
+            "networktaps/status",
+            "mirror",
+            false,
+        ),
+    ];
+    for (account, verb, group, resource, name, allowed) in rights {
+        let may = world.may(account, verb, group, resource, name).await;
+        assert_eq!(may, allowed, "{account}: {verb} {resource} {name}");
+    }
     world.end().await;
 }
 

@@ -7,6 +7,7 @@ use std::time::{Duration, Instant};
 
 use bytes::Bytes;
 use k8s_openapi::api::authentication::v1::TokenRequest;
+use k8s_openapi::api::authorization::v1::SubjectAccessReview;
 use k8s_openapi::api::batch::v1::Job;
 use k8s_openapi::api::core::v1::{Namespace, ServiceAccount};
 use k8s_openapi::api::rbac::v1::ClusterRoleBinding;
@@ -329,6 +330,22 @@ impl World {
             .await
             .expect("Jobs can be listed")
             .items
+    }
+
+    /// What the API server says that an account of this namespace may do.
+    pub async fn may(&self, account: &str, verb: &str, group: &str, resource: &str, name: &str) -> bool {
+        let (resource, subresource) = resource.split_once('/').unwrap_or((resource, ""));
+        let review = json!({"metadata": {}, "spec": {
+            "user": format!("system:serviceaccount:{}:{account}", self.namespace),
+            "resourceAttributes": {"namespace": self.namespace, "verb": verb, "group": group,
+                "resource": resource, "subresource": subresource, "name": name}}});
+        let review: SubjectAccessReview = serde_json::from_value(review).expect("a review");
+        let api: Api<SubjectAccessReview> = Api::all(self.client.clone());
+        let answer = api
+            .create(&PostParams::default(), &review)
+            .await
+            .expect("an answer");
+        answer.status.expect("a verdict").allowed
     }
 
     /// Leaves nothing behind in the cluster.
