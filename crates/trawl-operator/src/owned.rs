@@ -7,11 +7,12 @@ use k8s_openapi::NamespaceResourceScope;
 use k8s_openapi::api::core::v1::ServiceAccount;
 use k8s_openapi::api::rbac::v1::{PolicyRule, Role, RoleBinding, RoleRef, Subject};
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::{ObjectMeta, OwnerReference};
+use kube::api::PostParams;
 use kube::{Resource, ResourceExt};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 use trawl_api::names::OPERATOR_FIELD_MANAGER;
-use trawl_kube::apply::apply;
+use trawl_kube::apply::{apply, is_conflict};
 
 use crate::context::Context;
 use crate::error::{Error, Step};
@@ -83,6 +84,38 @@ where
     Ok(())
 }
 
+/// Makes a part that never changes: one request when it is not there yet.
+async fn create<K>(ctx: &Context, uid: &str, object: &K) -> Result<(), Error>
+where
+    K: Resource<Scope = NamespaceResourceScope, DynamicType = ()>
+        + Clone
+        + DeserializeOwned
+        + Serialize
+        + Debug,
+{
+    let (api, name) = (ctx.api::<K>(), object.name_any());
+    let params = PostParams {
+        field_manager: Some(OPERATOR_FIELD_MANAGER.into()),
+        ..PostParams::default()
+    };
+    match api.create(&params, object).await {
+        Ok(_) => return Ok(()),
+        Err(error) if is_conflict(&error) => {}
+        Err(error) => return Err(error).step("create an owned object"),
+    }
+    match api
+        .get_metadata_opt(&name)
+        .await
+        .step("look for an owned object")?
+    {
+        Some(found) if is_owned(&found, uid) => Ok(()),
+        _ => Err(Error::Foreign {
+            kind: K::kind(&()).into_owned(),
+            name,
+        }),
+    }
+}
+
 /// The identity under which a part's pod talks to the API: an account, what it may do, and the binding.
 pub fn identity(meta: &ObjectMeta, rules: Vec<PolicyRule>) -> (ServiceAccount, Role, RoleBinding) {
     let name = meta.name.clone().unwrap_or_default();
@@ -110,6 +143,20 @@ pub fn identity(meta: &ObjectMeta, rules: Vec<PolicyRule>) -> (ServiceAccount, R
         }]),
     };
     (account, role, binding)
+}
+
+/// Makes the identity of something that runs once. The binding comes last here too.
+pub async fn create_identity(
+    ctx: &Context,
+    uid: &str,
+    (account, role, binding): &(ServiceAccount, Role, RoleBinding),
+) -> Result<(), Error> {
+    let rights = async {
+        create(ctx, uid, role).await?;
+        create(ctx, uid, binding).await
+    };
+    futures::try_join!(create(ctx, uid, account), rights)?;
+    Ok(())
 }
 
 /// Applies an identity. The binding comes last: the API server refuses one whose Role it does not find.

@@ -13,7 +13,7 @@ use super::gather::Seen;
 use super::job::Plan;
 use crate::context::Context;
 use crate::error::{Error, Step};
-use crate::owned::{ensure_identity, identity};
+use crate::owned::{create_identity, identity};
 
 /// Top-level status fields that the operator owns.
 const OWNED_FIELDS: [&str; 13] = [
@@ -57,7 +57,7 @@ pub(super) async fn create_job(ctx: &Context, seen: &Seen) -> Result<(), Error> 
             .map_or(node_name.as_str(), String::as_str),
     };
     let reporter = identity(&plan.metadata(), plan.reporter_rules());
-    ensure_identity(ctx, &seen.uid, &reporter).await?;
+    create_identity(ctx, &seen.uid, &reporter).await?;
     let job = plan.build().map_err(|source| Error::Encode {
         what: "the runner's instructions",
         source,
