@@ -16,6 +16,8 @@ enum Step {
     Ended,
     Result(Outcome, i32),
     Artifact(ArtifactFact),
+    /// What the reporter wrote is gone, for whatever reason.
+    Forgotten,
     Generation,
     Wait(i64),
     /// The operator decides, acts, and writes the status; or stops after acting.
@@ -62,6 +64,7 @@ fn step() -> impl Strategy<Value = Step> {
         1 => Just(Step::Ended),
         1 => (outcome, 0i32..20).prop_map(|(o, c)| Step::Result(o, c)),
         1 => artifact().prop_map(Step::Artifact),
+        1 => Just(Step::Forgotten),
         1 => Just(Step::Generation),
         1 => (1i64..400).prop_map(Step::Wait),
         6 => any::<bool>().prop_map(|written| Step::Look { written }),
@@ -101,6 +104,11 @@ fn play(steps: &[Step], mut check: impl FnMut(Option<JobPhase>, &Decision, &Benc
             }
             Step::Started | Step::Ended | Step::Result(..) => {}
             Step::Artifact(artifact) => bench.artifact = artifact,
+            Step::Forgotten => {
+                bench.status.started_at = None;
+                bench.status.capture_ended_at = None;
+                bench.status.runner_result = None;
+            }
             Step::Generation => bench.generation += 1,
             Step::Wait(seconds) => {
                 bench.created_at -= k8s_openapi::jiff::SignedDuration::from_secs(seconds);

@@ -111,8 +111,7 @@ impl<'f, 'a> Draft<'f, 'a> {
     /// Sets a condition; the last word on a type counts.
     pub fn say(&mut self, type_: ConditionType, truth: Truth, reason: Reason, message: impl Into<String>) {
         self.observed.retain(|o| o.type_ != type_);
-        self.observed
-            .push(Observed::new(type_, truth, reason, sanitize(&message.into())));
+        self.observed.push(Observed::new(type_, truth, reason, message));
     }
 
     pub fn job_created(&mut self) {

@@ -1,14 +1,14 @@
 //! What the sensors' pods and reports come to, as conditions.
 
 use trawl_api::conditions::{ConditionType, Observed, Reason, Truth};
-use trawl_api::{AnalyzerName, TapType, TargetStatus, sanitize};
+use trawl_api::{AnalyzerName, TapType, TargetStatus};
 
 use super::facts::{ProblemKind, SensorNote, TapFacts, WorkloadFact};
 
 pub(super) type Said = Observed;
 
 pub(super) fn say(type_: ConditionType, truth: Truth, reason: Reason, message: impl Into<String>) -> Said {
-    Observed::new(type_, truth, reason, sanitize(&message.into()))
+    Observed::new(type_, truth, reason, message)
 }
 
 /// Whether every sensor runs and has its interface, and in which mode it captures.

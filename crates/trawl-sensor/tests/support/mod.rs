@@ -31,14 +31,12 @@ pub struct Script {
 
 /// The daemon. Dropping it hangs up on everybody, as a killed one does.
 pub struct Captured {
-    pub script: Arc<Mutex<Script>>,
     task: tokio::task::JoinHandle<()>,
 }
 
 impl Captured {
     pub fn start(socket: &Path, script: Arc<Mutex<Script>>) -> Self {
         let listener = Listener::bind(socket, None).expect("the socket");
-        let told = script.clone();
         let task = tokio::spawn(async move {
             // The connections live in here, so that they end with the daemon.
             let mut leases = Vec::new();
@@ -48,14 +46,14 @@ impl Captured {
                     continue;
                 };
                 let attach = matches!(body, RequestBody::Attach(_));
-                let reply = answer(&mut told.lock().unwrap(), body);
+                let reply = answer(&mut script.lock().unwrap(), body);
                 let _ = connection.send(&reply).await;
                 if attach {
                     leases.push(connection);
                 }
             }
         });
-        Self { script, task }
+        Self { task }
     }
 
     pub async fn kill(self) {
