@@ -50,7 +50,10 @@ impl Installation {
     /// # Errors
     /// Unreadable, not YAML, or every problem by field.
     pub fn load(path: &Path) -> Result<Self, ConfigError> {
-        let failed = |source| ConfigError::Read { path: path.into(), source };
+        let failed = |source| ConfigError::Read {
+            path: path.into(),
+            source,
+        };
         if std::fs::metadata(path).map_err(failed)?.len() > MAX_FILE_BYTES {
             return Err(ConfigError::TooLarge { path: path.into() });
         }
@@ -81,24 +84,45 @@ impl Installation {
         let mut found = Vec::new();
         let mut rule = |ok: bool, field: &str, problem: &str| {
             if !ok {
-                found.push(Problem { field: field.into(), problem: problem.into() });
+                found.push(Problem {
+                    field: field.into(),
+                    problem: problem.into(),
+                });
             }
         };
-        rule(self.api_version == API_VERSION, "apiVersion", "must be config.trawl.cloud/v1");
-        rule(is_dns_label(&self.namespace), "namespace", "must be a Kubernetes namespace: 1 to 63 of a-z, 0-9, '-'");
+        rule(
+            self.api_version == API_VERSION,
+            "apiVersion",
+            "must be config.trawl.cloud/v1",
+        );
+        rule(
+            is_dns_label(&self.namespace),
+            "namespace",
+            "must be a Kubernetes namespace: 1 to 63 of a-z, 0-9, '-'",
+        );
         let images = &self.images;
-        for (field, image) in
-            [("runner", &images.runner), ("reporter", &images.reporter), ("sensor", &images.sensor)]
-        {
+        for (field, image) in [
+            ("runner", &images.runner),
+            ("reporter", &images.reporter),
+            ("sensor", &images.sensor),
+        ] {
             let problem = "must be pinned by digest: repository@sha256:<64 hex digits>";
             rule(is_pinned(image), &format!("images.{field}"), problem);
         }
         let dir = Path::new(&self.captured.socket_dir);
         let plain = dir.is_absolute() && dir != Path::new("/") && !self.captured.socket_dir.contains("..");
-        rule(plain, "captured.socketDir", "must be an absolute path without '..', and not the root directory");
+        rule(
+            plain,
+            "captured.socketDir",
+            "must be an absolute path without '..', and not the root directory",
+        );
         let secret = &self.secrets.runner;
         let named = secret.len() <= 253 && secret.split('.').all(is_dns_label);
-        rule(named, "secrets.runner", "must be the name of a Secret: up to 253 of a-z, 0-9, '-', '.'");
+        rule(
+            named,
+            "secrets.runner",
+            "must be the name of a Secret: up to 253 of a-z, 0-9, '-', '.'",
+        );
         found.extend(self.store.problems("store"));
         found
     }
@@ -111,7 +135,9 @@ fn first_line(text: &str) -> String {
 
 fn is_dns_label(text: &str) -> bool {
     (1..=63).contains(&text.len())
-        && text.bytes().all(|b| b.is_ascii_lowercase() || b.is_ascii_digit() || b == b'-')
+        && text
+            .bytes()
+            .all(|b| b.is_ascii_lowercase() || b.is_ascii_digit() || b == b'-')
         && !text.starts_with('-')
         && !text.ends_with('-')
 }
@@ -210,7 +236,12 @@ secrets: {{runner: trawl-store-runner}}
             .replace("captured: {socketDir: /run/trawl}", "telemetry: on");
         assert_eq!(
             fields(&text),
-            ["telemetry", "store.profil", "store.profile", "store.backend.s3.pathStyle"]
+            [
+                "telemetry",
+                "store.profil",
+                "store.profile",
+                "store.backend.s3.pathStyle"
+            ]
         );
     }
 
@@ -221,19 +252,38 @@ secrets: {{runner: trawl-store-runner}}
             .replace(&format!("sensor@sha256:{DIGEST}"), "sensor:latest")
             .replace("/run/trawl", "run")
             .replace("https://s3:7070", "s3:7070");
-        assert_eq!(fields(&text), ["apiVersion", "images.sensor", "captured.socketDir", "store.backend.s3.endpoint"]);
+        assert_eq!(
+            fields(&text),
+            [
+                "apiVersion",
+                "images.sensor",
+                "captured.socketDir",
+                "store.backend.s3.endpoint"
+            ]
+        );
     }
 
     #[test]
     fn two_backends_or_none_are_refused() {
-        assert_eq!(fields(&yaml().replace("    s3: {", "    directory: {path: /x}\n    s3: {")), ["store.backend"]);
-        assert_eq!(fields(&yaml().replace("    s3: {", "    tape: {")), ["store.backend.tape", "store.backend"]);
+        assert_eq!(
+            fields(&yaml().replace("    s3: {", "    directory: {path: /x}\n    s3: {")),
+            ["store.backend"]
+        );
+        assert_eq!(
+            fields(&yaml().replace("    s3: {", "    tape: {")),
+            ["store.backend.tape", "store.backend"]
+        );
     }
 
     #[test]
     fn text_that_is_not_yaml_is_an_error_without_an_excerpt() {
-        let error = Installation::from_yaml("secret: [hunter2").unwrap_err().to_string();
-        assert!(error.starts_with("not YAML") && !error.contains("hunter2"), "{error}");
+        let error = Installation::from_yaml("secret: [hunter2")
+            .unwrap_err()
+            .to_string();
+        assert!(
+            error.starts_with("not YAML") && !error.contains("hunter2"),
+            "{error}"
+        );
     }
 
     /// The table of shapes and the decoder must not drift apart.
@@ -249,7 +299,9 @@ secrets: {{runner: trawl-store-runner}}
                 match &field.shape {
                     shape::Shape::Object(inner) => names(inner, &value[field.name]),
                     shape::Shape::OneOf(inner) => {
-                        let shape::Shape::Object(s3) = &inner[0].shape else { panic!("s3 is an object") };
+                        let shape::Shape::Object(s3) = &inner[0].shape else {
+                            panic!("s3 is an object")
+                        };
                         names(s3, &value[field.name]["s3"]);
                     }
                     _ => {}

@@ -22,11 +22,19 @@ pub(crate) struct Field {
 }
 
 const fn must(name: &'static str, shape: Shape) -> Field {
-    Field { name, required: true, shape }
+    Field {
+        name,
+        required: true,
+        shape,
+    }
 }
 
 const fn may(name: &'static str, shape: Shape) -> Field {
-    Field { name, required: false, shape }
+    Field {
+        name,
+        required: false,
+        shape,
+    }
 }
 
 const S3: &[Field] = &[
@@ -70,12 +78,20 @@ pub(crate) const INSTALLATION: &[Field] = &[
 /// Everything in which `value` differs from the object that `fields` describe. Values are never repeated.
 pub(crate) fn check(value: &Value, fields: &[Field], at: &str, found: &mut Vec<Problem>) {
     let Some(object) = value.as_object() else {
-        return refuse(found, if at.is_empty() { "(file)" } else { at }, "must be a mapping of fields");
+        return refuse(
+            found,
+            if at.is_empty() { "(file)" } else { at },
+            "must be a mapping of fields",
+        );
     };
     for name in object.keys() {
         if !fields.iter().any(|f| f.name == name) {
             let known: Vec<_> = fields.iter().map(|f| f.name).collect();
-            refuse(found, &join(at, name), &format!("is not a known field; known here: {}", known.join(", ")));
+            refuse(
+                found,
+                &join(at, name),
+                &format!("is not a known field; known here: {}", known.join(", ")),
+            );
         }
     }
     for field in fields {
@@ -99,7 +115,11 @@ fn check_value(value: &Value, shape: &Shape, at: &str, found: &mut Vec<Problem>)
             let given = value.as_object().map_or(1, |o| count(o, fields));
             if given != 1 {
                 let names: Vec<_> = fields.iter().map(|f| f.name).collect();
-                refuse(found, at, &format!("must hold exactly one of: {}", names.join(", ")));
+                refuse(
+                    found,
+                    at,
+                    &format!("must hold exactly one of: {}", names.join(", ")),
+                );
             }
         }
     }
@@ -112,9 +132,16 @@ fn count(object: &Map<String, Value>, fields: &[Field]) -> usize {
 fn join(at: &str, name: &str) -> String {
     // A key comes from the file; what is shown of it is bounded and printable.
     let name: String = name.chars().filter(|c| !c.is_control()).take(64).collect();
-    if at.is_empty() { name } else { format!("{at}.{name}") }
+    if at.is_empty() {
+        name
+    } else {
+        format!("{at}.{name}")
+    }
 }
 
 fn refuse(found: &mut Vec<Problem>, field: &str, problem: &str) {
-    found.push(Problem { field: field.into(), problem: problem.into() });
+    found.push(Problem {
+        field: field.into(),
+        problem: problem.into(),
+    });
 }

@@ -3,13 +3,18 @@
 
 use std::fmt::Debug;
 
-use kube::api::{Api, Patch, PatchParams};
 use kube::Resource;
+use kube::api::{Api, Patch, PatchParams};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
 /// Applies `object`, which must carry its name, and returns what is stored now.
-pub async fn apply<K>(api: &Api<K>, manager: &str, name: &str, object: &(impl Serialize + Debug)) -> kube::Result<K>
+pub async fn apply<K>(
+    api: &Api<K>,
+    manager: &str,
+    name: &str,
+    object: &(impl Serialize + Debug),
+) -> kube::Result<K>
 where
     K: Resource + Clone + DeserializeOwned + Debug,
 {
@@ -38,7 +43,8 @@ where
         "metadata": metadata,
         "status": status,
     });
-    api.patch_status(name, &params(manager), &Patch::Apply(body)).await
+    api.patch_status(name, &params(manager), &Patch::Apply(body))
+        .await
 }
 
 fn params(manager: &str) -> PatchParams {

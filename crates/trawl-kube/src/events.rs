@@ -13,7 +13,15 @@ impl Events {
     /// `component` is shown as the source of each Event.
     pub fn new(client: Client, component: &str) -> Self {
         let instance = std::env::var("POD_NAME").ok();
-        Self { recorder: Recorder::new(client, Reporter { controller: component.into(), instance }) }
+        Self {
+            recorder: Recorder::new(
+                client,
+                Reporter {
+                    controller: component.into(),
+                    instance,
+                },
+            ),
+        }
     }
 
     /// Publishes one Event on `object`; a failure is logged.
@@ -22,7 +30,11 @@ impl Events {
         K: Resource<DynamicType = ()>,
     {
         let event = Event {
-            type_: if warning { EventType::Warning } else { EventType::Normal },
+            type_: if warning {
+                EventType::Warning
+            } else {
+                EventType::Normal
+            },
             reason: reason.into(),
             note: (!note.is_empty()).then(|| trawl_api::conditions::truncate(note, 1000)),
             action: action.into(),

@@ -19,19 +19,30 @@ pub struct Readiness {
 impl Readiness {
     /// Names the parts; none is ready yet.
     pub fn waiting_for(parts: &[&'static str]) -> Self {
-        let waiting = parts.iter().map(|p| (*p, Err("not ready yet".to_owned()))).collect();
-        Self { parts: Arc::new(RwLock::new(waiting)) }
+        let waiting = parts
+            .iter()
+            .map(|p| (*p, Err("not ready yet".to_owned())))
+            .collect();
+        Self {
+            parts: Arc::new(RwLock::new(waiting)),
+        }
     }
 
     /// Says how a part is now.
     pub fn set(&self, part: &'static str, state: Result<(), String>) {
-        self.parts.write().unwrap_or_else(|e| e.into_inner()).insert(part, state);
+        self.parts
+            .write()
+            .unwrap_or_else(|e| e.into_inner())
+            .insert(part, state);
     }
 
     /// Everything that is not ready, or nothing.
     pub fn problems(&self) -> Vec<String> {
         let parts = self.parts.read().unwrap_or_else(|e| e.into_inner());
-        parts.iter().filter_map(|(part, state)| Some(format!("{part}: {}", state.as_ref().err()?))).collect()
+        parts
+            .iter()
+            .filter_map(|(part, state)| Some(format!("{part}: {}", state.as_ref().err()?)))
+            .collect()
     }
 }
 
@@ -45,11 +56,16 @@ pub async fn serve(
     stop: impl Future<Output = ()> + Send + 'static,
 ) -> std::io::Result<()> {
     let listener = tokio::net::TcpListener::bind(listen).await?;
-    axum::serve(listener, router(readiness)).with_graceful_shutdown(stop).await
+    axum::serve(listener, router(readiness))
+        .with_graceful_shutdown(stop)
+        .await
 }
 
 fn router(readiness: Readiness) -> Router {
-    Router::new().route("/healthz", get(|| async { "ok" })).route("/readyz", get(ready)).with_state(readiness)
+    Router::new()
+        .route("/healthz", get(|| async { "ok" }))
+        .route("/readyz", get(ready))
+        .with_state(readiness)
 }
 
 async fn ready(State(readiness): State<Readiness>) -> (StatusCode, String) {
@@ -70,7 +86,10 @@ mod tests {
         let readiness = Readiness::waiting_for(&["store", "watch"]);
         readiness.set("watch", Ok(()));
         let (code, body) = ready(State(readiness.clone())).await;
-        assert_eq!((code, body.as_str()), (StatusCode::SERVICE_UNAVAILABLE, "store: not ready yet"));
+        assert_eq!(
+            (code, body.as_str()),
+            (StatusCode::SERVICE_UNAVAILABLE, "store: not ready yet")
+        );
         readiness.set("store", Ok(()));
         assert_eq!(ready(State(readiness)).await.0, StatusCode::OK);
     }

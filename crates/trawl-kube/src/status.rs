@@ -12,13 +12,18 @@ pub fn is_unchanged(stored: &impl Serialize, wanted: &impl Serialize, owned: &[&
     else {
         return false;
     };
-    owned.iter().all(|field| match (*field, stored.get(*field), wanted.get(*field)) {
-        ("conditions", stored, Some(Value::Array(wanted))) => {
-            let stored = stored.and_then(Value::as_array).map(Vec::as_slice).unwrap_or_default();
-            wanted.iter().all(|w| stored.contains(w))
-        }
-        (_, stored, wanted) => stored == wanted,
-    })
+    owned
+        .iter()
+        .all(|field| match (*field, stored.get(*field), wanted.get(*field)) {
+            ("conditions", stored, Some(Value::Array(wanted))) => {
+                let stored = stored
+                    .and_then(Value::as_array)
+                    .map(Vec::as_slice)
+                    .unwrap_or_default();
+                wanted.iter().all(|w| stored.contains(w))
+            }
+            (_, stored, wanted) => stored == wanted,
+        })
 }
 
 #[cfg(test)]
@@ -29,16 +34,33 @@ mod tests {
 
     #[test]
     fn fields_and_conditions_of_other_writers_do_not_make_a_status_changed() {
-        let stored = json!({"phase": "Pending", "startedAt": "x", "conditions": [{"type": "A"}, {"type": "B"}]});
+        let stored =
+            json!({"phase": "Pending", "startedAt": "x", "conditions": [{"type": "A"}, {"type": "B"}]});
         let owned = ["phase", "failure", "conditions"];
-        assert!(is_unchanged(&stored, &json!({"phase": "Pending", "conditions": [{"type": "B"}]}), &owned));
-        assert!(!is_unchanged(&stored, &json!({"phase": "Failed", "conditions": [{"type": "B"}]}), &owned));
-        assert!(!is_unchanged(&stored, &json!({"phase": "Pending", "conditions": [{"type": "C"}]}), &owned));
+        assert!(is_unchanged(
+            &stored,
+            &json!({"phase": "Pending", "conditions": [{"type": "B"}]}),
+            &owned
+        ));
+        assert!(!is_unchanged(
+            &stored,
+            &json!({"phase": "Failed", "conditions": [{"type": "B"}]}),
+            &owned
+        ));
+        assert!(!is_unchanged(
+            &stored,
+            &json!({"phase": "Pending", "conditions": [{"type": "C"}]}),
+            &owned
+        ));
     }
 
     #[test]
     fn an_owned_field_that_disappears_is_a_change() {
         let stored = json!({"phase": "Pending", "failure": {}});
-        assert!(!is_unchanged(&stored, &json!({"phase": "Pending"}), &["phase", "failure"]));
+        assert!(!is_unchanged(
+            &stored,
+            &json!({"phase": "Pending"}),
+            &["phase", "failure"]
+        ));
     }
 }

@@ -23,7 +23,11 @@ mod tests {
     use super::*;
 
     fn claim(uid: &str, second: i64) -> Claim {
-        Claim { name: uid.into(), uid: uid.into(), created_at: Timestamp::from_second(second).unwrap() }
+        Claim {
+            name: uid.into(),
+            uid: uid.into(),
+            created_at: Timestamp::from_second(second).unwrap(),
+        }
     }
 
     #[test]
@@ -32,6 +36,9 @@ mod tests {
         assert!(!claim("b", 1).yields_to(&claim("a", 2)));
         assert!(claim("b", 1).yields_to(&claim("a", 1)));
         assert!(!claim("a", 1).yields_to(&claim("b", 1)));
-        assert!(!claim("a", 1).yields_to(&claim("a", 1)), "nobody yields to itself");
+        assert!(
+            !claim("a", 1).yields_to(&claim("a", 1)),
+            "nobody yields to itself"
+        );
     }
 }

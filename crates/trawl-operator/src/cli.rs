@@ -65,7 +65,10 @@ pub fn main(cli: Cli) -> anyhow::Result<()> {
     startup::install_crypto();
     startup::init_logs();
     let store = Store::open(&config.store, &cli.credentials_dir).context("store")?;
-    let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build()?;
+    let runtime = tokio::runtime::Builder::new_multi_thread()
+        .worker_threads(2)
+        .enable_all()
+        .build()?;
     runtime.block_on(serve(config, store, cli.health_listen))
 }
 
@@ -74,9 +77,19 @@ async fn serve(config: Installation, store: Store, listen: SocketAddr) -> anyhow
     let readiness = Readiness::waiting_for(&[READY_STORE, READY_CAPTURES, READY_TAPS]);
     let stop = tokio_util::sync::CancellationToken::new();
     let (health_stop, work_stop) = (stop.clone(), stop.clone());
-    let mut health = tokio::spawn(health::serve(listen, readiness.clone(), async move { health_stop.cancelled().await }));
-    let probe = tokio::spawn(watch_store(store.clone(), config.namespace.clone(), readiness.clone()));
-    tracing::info!(namespace = config.namespace, version = env!("CARGO_PKG_VERSION"), "trawl-operator starts");
+    let mut health = tokio::spawn(health::serve(listen, readiness.clone(), async move {
+        health_stop.cancelled().await
+    }));
+    let probe = tokio::spawn(watch_store(
+        store.clone(),
+        config.namespace.clone(),
+        readiness.clone(),
+    ));
+    tracing::info!(
+        namespace = config.namespace,
+        version = env!("CARGO_PKG_VERSION"),
+        "trawl-operator starts"
+    );
 
     let ctx = Arc::new(Context::new(client, config, store, Limits::default()));
     let mut work = tokio::spawn(run(ctx, readiness, async move { work_stop.cancelled().await }));

@@ -24,7 +24,15 @@ impl Context {
     /// A context with the ordinary clock.
     pub fn new(client: Client, config: Installation, store: Store, limits: Limits) -> Self {
         let events = Events::new(client.clone(), trawl_api::names::OPERATOR_FIELD_MANAGER);
-        Self { client, config, store, limits, events, verifying: Semaphore::new(1), now: Timestamp::now }
+        Self {
+            client,
+            config,
+            store,
+            limits,
+            events,
+            verifying: Semaphore::new(1),
+            now: Timestamp::now,
+        }
     }
 
     /// The API of a namespaced kind in the installation's namespace.

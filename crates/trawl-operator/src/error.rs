@@ -7,7 +7,7 @@ use kube::runtime::controller::Action;
 /// A failed step. The next look at the object tries again.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
-    #[error("{step}: {source}")]
+    #[error("{step}: {}", words(.source))]
     Api {
         step: &'static str,
         #[source]
@@ -36,7 +36,10 @@ pub(crate) trait Step<T> {
 
 impl<T> Step<T> for kube::Result<T> {
     fn step(self, step: &'static str) -> Result<T, Error> {
-        self.map_err(|source| Error::Api { step, source: Box::new(source) })
+        self.map_err(|source| Error::Api {
+            step,
+            source: Box::new(source),
+        })
     }
 }
 
@@ -54,5 +57,13 @@ impl Error {
             Self::Api { .. } | Self::Encode { .. } => Duration::from_secs(3),
             Self::Store { .. } | Self::Foreign { .. } => Duration::from_secs(15),
         })
+    }
+}
+
+/// What the API server says, without the whole answer around it.
+fn words(error: &kube::Error) -> String {
+    match error {
+        kube::Error::Api(status) => format!("{} ({})", status.message, status.code),
+        other => other.to_string(),
     }
 }

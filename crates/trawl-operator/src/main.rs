@@ -1,5 +1,13 @@
+use std::process::ExitCode;
+
 use clap::Parser;
 
-fn main() -> anyhow::Result<()> {
-    trawl_operator::cli::main(trawl_operator::cli::Cli::parse())
+fn main() -> ExitCode {
+    match trawl_operator::cli::main(trawl_operator::cli::Cli::parse()) {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            eprintln!("trawl-operator: {error:#}");
+            ExitCode::FAILURE
+        }
+    }
 }

@@ -7,11 +7,12 @@ use k8s_openapi::NamespaceResourceScope;
 use k8s_openapi::api::core::v1::ServiceAccount;
 use k8s_openapi::api::rbac::v1::{PolicyRule, Role, RoleBinding, RoleRef, Subject};
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::{ObjectMeta, OwnerReference};
+use kube::api::PostParams;
 use kube::{Resource, ResourceExt};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 use trawl_api::names::OPERATOR_FIELD_MANAGER;
-use trawl_kube::apply::apply;
+use trawl_kube::apply::{apply, is_conflict};
 
 use crate::context::Context;
 use crate::error::{Error, Step};
@@ -21,11 +22,19 @@ pub const OWNER_ANNOTATION: &str = "trawl.cloud/owner-name";
 
 /// Whether `object` is controlled by the object with this UID.
 pub fn is_owned(object: &impl ResourceExt, uid: &str) -> bool {
-    object.owner_references().iter().any(|o| o.uid == uid && o.controller == Some(true))
+    object
+        .owner_references()
+        .iter()
+        .any(|o| o.uid == uid && o.controller == Some(true))
 }
 
 /// Metadata of a part: name, owner, and the label by which parts are watched.
-pub fn metadata(name: &str, namespace: &str, owner: OwnerReference, labels: BTreeMap<String, String>) -> ObjectMeta {
+pub fn metadata(
+    name: &str,
+    namespace: &str,
+    owner: OwnerReference,
+    labels: BTreeMap<String, String>,
+) -> ObjectMeta {
     ObjectMeta {
         name: Some(name.into()),
         namespace: Some(namespace.into()),
@@ -50,17 +59,61 @@ pub fn labels(component: &str, uid_label: &str, uid: &str) -> BTreeMap<String, S
 /// Applies a part, unless something of that name belongs to somebody else.
 pub async fn ensure<K>(ctx: &Context, uid: &str, object: &K) -> Result<(), Error>
 where
-    K: Resource<Scope = NamespaceResourceScope, DynamicType = ()> + Clone + DeserializeOwned + Serialize + Debug,
+    K: Resource<Scope = NamespaceResourceScope, DynamicType = ()>
+        + Clone
+        + DeserializeOwned
+        + Serialize
+        + Debug,
 {
     let api = ctx.api::<K>();
     let name = object.name_any();
-    if let Some(found) = api.get_metadata_opt(&name).await.step("look for an owned object")?
+    if let Some(found) = api
+        .get_metadata_opt(&name)
+        .await
+        .step("look for an owned object")?
         && !is_owned(&found, uid)
     {
-        return Err(Error::Foreign { kind: K::kind(&()).into_owned(), name });
+        return Err(Error::Foreign {
+            kind: K::kind(&()).into_owned(),
+            name,
+        });
     }
-    apply(&api, OPERATOR_FIELD_MANAGER, &name, object).await.step("apply an owned object")?;
+    apply(&api, OPERATOR_FIELD_MANAGER, &name, object)
+        .await
+        .step("apply an owned object")?;
     Ok(())
+}
+
+/// Makes a part that never changes: one request when it is not there yet.
+async fn create<K>(ctx: &Context, uid: &str, object: &K) -> Result<(), Error>
+where
+    K: Resource<Scope = NamespaceResourceScope, DynamicType = ()>
+        + Clone
+        + DeserializeOwned
+        + Serialize
+        + Debug,
+{
+    let (api, name) = (ctx.api::<K>(), object.name_any());
+    let params = PostParams {
+        field_manager: Some(OPERATOR_FIELD_MANAGER.into()),
+        ..PostParams::default()
+    };
+    match api.create(&params, object).await {
+        Ok(_) => return Ok(()),
+        Err(error) if is_conflict(&error) => {}
+        Err(error) => return Err(error).step("create an owned object"),
+    }
+    match api
+        .get_metadata_opt(&name)
+        .await
+        .step("look for an owned object")?
+    {
+        Some(found) if is_owned(&found, uid) => Ok(()),
+        _ => Err(Error::Foreign {
+            kind: K::kind(&()).into_owned(),
+            name,
+        }),
+    }
 }
 
 /// The identity under which a part's pod talks to the API: an account, what it may do, and the binding.
@@ -71,10 +124,17 @@ pub fn identity(meta: &ObjectMeta, rules: Vec<PolicyRule>) -> (ServiceAccount, R
         automount_service_account_token: Some(false),
         ..ServiceAccount::default()
     };
-    let role = Role { metadata: meta.clone(), rules: Some(rules) };
+    let role = Role {
+        metadata: meta.clone(),
+        rules: Some(rules),
+    };
     let binding = RoleBinding {
         metadata: meta.clone(),
-        role_ref: RoleRef { api_group: "rbac.authorization.k8s.io".into(), kind: "Role".into(), name: name.clone() },
+        role_ref: RoleRef {
+            api_group: "rbac.authorization.k8s.io".into(),
+            kind: "Role".into(),
+            name: name.clone(),
+        },
         subjects: Some(vec![Subject {
             kind: "ServiceAccount".into(),
             name,
@@ -83,6 +143,34 @@ pub fn identity(meta: &ObjectMeta, rules: Vec<PolicyRule>) -> (ServiceAccount, R
         }]),
     };
     (account, role, binding)
+}
+
+/// Makes the identity of something that runs once. The binding comes last here too.
+pub async fn create_identity(
+    ctx: &Context,
+    uid: &str,
+    (account, role, binding): &(ServiceAccount, Role, RoleBinding),
+) -> Result<(), Error> {
+    let rights = async {
+        create(ctx, uid, role).await?;
+        create(ctx, uid, binding).await
+    };
+    futures::try_join!(create(ctx, uid, account), rights)?;
+    Ok(())
+}
+
+/// Applies an identity. The binding comes last: the API server refuses one whose Role it does not find.
+pub async fn ensure_identity(
+    ctx: &Context,
+    uid: &str,
+    (account, role, binding): &(ServiceAccount, Role, RoleBinding),
+) -> Result<(), Error> {
+    let rights = async {
+        ensure(ctx, uid, role).await?;
+        ensure(ctx, uid, binding).await
+    };
+    futures::try_join!(ensure(ctx, uid, account), rights)?;
+    Ok(())
 }
 
 /// One rule on one named object.

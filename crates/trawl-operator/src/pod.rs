@@ -2,8 +2,9 @@
 
 use k8s_openapi::api::core::v1::{
     Capabilities, ConfigMapProjection, DownwardAPIProjection, DownwardAPIVolumeFile, EnvVar, EnvVarSource,
-    HostPathVolumeSource, KeyToPath, ObjectFieldSelector, Pod, PodSecurityContext, ProjectedVolumeSource, ResourceRequirements,
-    SeccompProfile, SecurityContext, ServiceAccountTokenProjection, Toleration, Volume, VolumeMount, VolumeProjection,
+    HostPathVolumeSource, KeyToPath, ObjectFieldSelector, Pod, PodSecurityContext, ProjectedVolumeSource,
+    ResourceRequirements, SeccompProfile, SecurityContext, ServiceAccountTokenProjection, Toleration, Volume,
+    VolumeMount, VolumeProjection,
 };
 use k8s_openapi::apimachinery::pkg::api::resource::Quantity;
 
@@ -22,7 +23,10 @@ pub fn pod_security() -> PodSecurityContext {
         run_as_user: Some(UID),
         run_as_group: Some(UID),
         fs_group: Some(UID),
-        seccomp_profile: Some(SeccompProfile { type_: "RuntimeDefault".into(), ..SeccompProfile::default() }),
+        seccomp_profile: Some(SeccompProfile {
+            type_: "RuntimeDefault".into(),
+            ..SeccompProfile::default()
+        }),
         ..PodSecurityContext::default()
     }
 }
@@ -31,7 +35,10 @@ pub fn container_security() -> SecurityContext {
     SecurityContext {
         allow_privilege_escalation: Some(false),
         read_only_root_filesystem: Some(true),
-        capabilities: Some(Capabilities { drop: Some(vec!["ALL".into()]), add: None }),
+        capabilities: Some(Capabilities {
+            drop: Some(vec!["ALL".into()]),
+            add: None,
+        }),
         ..SecurityContext::default()
     }
 }
@@ -47,7 +54,11 @@ pub fn resources(cpu: &str, memory: &str, memory_limit: &str) -> ResourceRequire
 
 /// Sensor nodes may be closed to everything else.
 pub fn tolerations() -> Vec<Toleration> {
-    vec![Toleration { key: Some(SENSOR_KEY.into()), operator: Some("Exists".into()), ..Toleration::default() }]
+    vec![Toleration {
+        key: Some(SENSOR_KEY.into()),
+        operator: Some("Exists".into()),
+        ..Toleration::default()
+    }]
 }
 
 pub fn mount(volume: &str, path: &str, read_only: bool) -> VolumeMount {
@@ -63,7 +74,10 @@ pub fn mount(volume: &str, path: &str, read_only: bool) -> VolumeMount {
 pub fn host_directory(volume: &str, path: &str) -> Volume {
     Volume {
         name: volume.into(),
-        host_path: Some(HostPathVolumeSource { path: path.into(), type_: Some("Directory".into()) }),
+        host_path: Some(HostPathVolumeSource {
+            path: path.into(),
+            type_: Some("Directory".into()),
+        }),
         ..Volume::default()
     }
 }
@@ -77,25 +91,43 @@ pub fn token_volume(volume: &str) -> Volume {
     };
     let ca = ConfigMapProjection {
         name: "kube-root-ca.crt".into(),
-        items: Some(vec![KeyToPath { key: "ca.crt".into(), path: "ca.crt".into(), mode: None }]),
+        items: Some(vec![KeyToPath {
+            key: "ca.crt".into(),
+            path: "ca.crt".into(),
+            mode: None,
+        }]),
         ..ConfigMapProjection::default()
     };
     let namespace = DownwardAPIVolumeFile {
         path: "namespace".into(),
-        field_ref: Some(ObjectFieldSelector { field_path: "metadata.namespace".into(), ..Default::default() }),
+        field_ref: Some(ObjectFieldSelector {
+            field_path: "metadata.namespace".into(),
+            ..Default::default()
+        }),
         ..DownwardAPIVolumeFile::default()
     };
     let sources = vec![
-        VolumeProjection { service_account_token: Some(token), ..Default::default() },
-        VolumeProjection { config_map: Some(ca), ..Default::default() },
         VolumeProjection {
-            downward_api: Some(DownwardAPIProjection { items: Some(vec![namespace]) }),
+            service_account_token: Some(token),
+            ..Default::default()
+        },
+        VolumeProjection {
+            config_map: Some(ca),
+            ..Default::default()
+        },
+        VolumeProjection {
+            downward_api: Some(DownwardAPIProjection {
+                items: Some(vec![namespace]),
+            }),
             ..Default::default()
         },
     ];
     Volume {
         name: volume.into(),
-        projected: Some(ProjectedVolumeSource { default_mode: Some(0o440), sources: Some(sources) }),
+        projected: Some(ProjectedVolumeSource {
+            default_mode: Some(0o440),
+            sources: Some(sources),
+        }),
         ..Volume::default()
     }
 }
@@ -105,7 +137,10 @@ pub fn field_env(name: &str, field: &str) -> EnvVar {
     EnvVar {
         name: name.into(),
         value_from: Some(EnvVarSource {
-            field_ref: Some(ObjectFieldSelector { field_path: field.into(), ..Default::default() }),
+            field_ref: Some(ObjectFieldSelector {
+                field_path: field.into(),
+                ..Default::default()
+            }),
             ..EnvVarSource::default()
         }),
         ..EnvVar::default()
@@ -116,8 +151,14 @@ pub fn field_env(name: &str, field: &str) -> EnvVar {
 pub fn trouble(pod: &Pod) -> Option<String> {
     let status = pod.status.as_ref()?;
     let conditions = status.conditions.as_deref().unwrap_or_default();
-    if let Some(c) = conditions.iter().find(|c| c.type_ == "PodScheduled" && c.status == "False") {
-        return Some(format!("not scheduled: {}", c.message.as_deref().or(c.reason.as_deref())?));
+    if let Some(c) = conditions
+        .iter()
+        .find(|c| c.type_ == "PodScheduled" && c.status == "False")
+    {
+        return Some(format!(
+            "not scheduled: {}",
+            c.message.as_deref().or(c.reason.as_deref())?
+        ));
     }
     let init = status.init_container_statuses.iter().flatten();
     let states = init.chain(status.container_statuses.iter().flatten());
@@ -128,7 +169,9 @@ pub fn trouble(pod: &Pod) -> Option<String> {
             return None;
         }
         let last = c.last_state.as_ref().and_then(|s| s.terminated.as_ref());
-        let ended = last.map(|t| format!("; it ended with exit code {}", t.exit_code)).unwrap_or_default();
+        let ended = last
+            .map(|t| format!("; it ended with exit code {}", t.exit_code))
+            .unwrap_or_default();
         let message = waiting.message.as_deref().unwrap_or_default();
         Some(format!("{}: {reason} {message}{ended}", c.name))
     })

@@ -50,7 +50,9 @@ where
         .with_config(Config::default().concurrency(CONCURRENCY))
         .owns(ctx.api::<Job>(), parts.clone())
         .watches(ctx.api::<Pod>(), parts, |pod| owner_of::<CaptureJob, _>(&pod))
-        .watches(ctx.api::<NetworkTap>(), watcher::Config::default(), move |tap| of_tap(&waiting, &tap.name_any()))
+        .watches(ctx.api::<NetworkTap>(), watcher::Config::default(), move |tap| {
+            of_tap(&waiting, &tap.name_any())
+        })
         .graceful_shutdown_on(stop)
         .run(capture::reconcile, on_error, ctx)
         .for_each(|outcome| async { log("CaptureJob", outcome) });
@@ -72,10 +74,20 @@ where
         .owns(ctx.api::<DaemonSet>(), parts.clone())
         .owns(ctx.api::<ConfigMap>(), parts.clone())
         .watches(ctx.api::<Pod>(), parts, |pod| owner_of::<NetworkTap, _>(&pod))
-        .watches(Api::<Node>::all(ctx.client.clone()), watcher::Config::default(), move |_| all(&everywhere))
-        .watches(ctx.api::<NetworkTap>(), watcher::Config::default(), move |tap| contenders(&rivals, &tap))
+        .watches(
+            Api::<Node>::all(ctx.client.clone()),
+            watcher::Config::default(),
+            move |_| all(&everywhere),
+        )
+        .watches(ctx.api::<NetworkTap>(), watcher::Config::default(), move |tap| {
+            contenders(&rivals, &tap)
+        })
         .graceful_shutdown_on(stop)
-        .run(move |tap, ctx| tap::reconcile(tap, ctx, applied.clone()), on_error, ctx)
+        .run(
+            move |tap, ctx| tap::reconcile(tap, ctx, applied.clone()),
+            on_error,
+            ctx,
+        )
         .for_each(|outcome| async { log("NetworkTap", outcome) });
     futures::join!(ready, work);
 }
@@ -103,7 +115,12 @@ fn of_tap(store: &Store<CaptureJob>, tap: &str) -> Vec<ObjectRef<CaptureJob>> {
         matches!(phase, None | Some(Pending | Capturing | Storing))
     };
     let named = |job: &CaptureJob| job.spec.tap_ref.name == tap && live(job);
-    store.state().iter().filter(|j| named(j)).map(|j| ObjectRef::from_obj(&**j)).collect()
+    store
+        .state()
+        .iter()
+        .filter(|j| named(j))
+        .map(|j| ObjectRef::from_obj(&**j))
+        .collect()
 }
 
 fn all(store: &Store<NetworkTap>) -> Vec<ObjectRef<NetworkTap>> {
@@ -113,12 +130,22 @@ fn all(store: &Store<NetworkTap>) -> Vec<ObjectRef<NetworkTap>> {
 /// Other mirror taps that want the same interface: one of them may have to yield, or may go on now.
 fn contenders(store: &Store<NetworkTap>, tap: &NetworkTap) -> Vec<ObjectRef<NetworkTap>> {
     let interface = |t: &NetworkTap| {
-        let wanted = t.spec.source().filter(|_| t.spec.type_ == TapType::MirrorInterface);
+        let wanted = t
+            .spec
+            .source()
+            .filter(|_| t.spec.type_ == TapType::MirrorInterface);
         wanted.map(|s| s.interface.clone())
     };
-    let Some(wanted) = interface(tap) else { return Vec::new() };
+    let Some(wanted) = interface(tap) else {
+        return Vec::new();
+    };
     let contends = |t: &NetworkTap| t.uid() != tap.uid() && interface(t).as_ref() == Some(&wanted);
-    store.state().iter().filter(|t| contends(t)).map(|t| ObjectRef::from_obj(&**t)).collect()
+    store
+        .state()
+        .iter()
+        .filter(|t| contends(t))
+        .map(|t| ObjectRef::from_obj(&**t))
+        .collect()
 }
 
 fn on_error<K: ResourceExt>(object: Arc<K>, error: &Error, _: Arc<Context>) -> Action {

@@ -45,7 +45,9 @@ pub fn main(cli: Cli) -> anyhow::Result<()> {
     let spec: SensorSpec = serde_json::from_str(&cli.spec).context("--spec")?;
     startup::install_crypto();
     startup::init_logs();
-    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
+    let runtime = tokio::runtime::Builder::new_current_thread()
+        .enable_all()
+        .build()?;
     runtime.block_on(serve(cli, spec))
 }
 
@@ -54,13 +56,25 @@ async fn serve(cli: Cli, spec: SensorSpec) -> anyhow::Result<()> {
     let stop = CancellationToken::new();
     let (health_stop, work_stop, listen) = (stop.clone(), stop.clone(), cli.health_listen);
     let served = readiness.clone();
-    let mut health =
-        tokio::spawn(async move { health::serve(listen, served, async move { health_stop.cancelled().await }).await });
+    let mut health = tokio::spawn(async move {
+        health::serve(listen, served, async move { health_stop.cancelled().await }).await
+    });
 
     let client = startup::client().await?;
-    let captured = trawl_control::client::Client::new(&cli.socket).with_answer_timeout(Duration::from_secs(15));
-    let reporter = Reporter::new(client, spec.clone(), cli.node_name, cli.pod_name, Timestamp::now());
-    tracing::info!(tap = spec.tap.name, interface = spec.interface, "trawl-sensor starts");
+    let captured =
+        trawl_control::client::Client::new(&cli.socket).with_answer_timeout(Duration::from_secs(15));
+    let reporter = Reporter::new(
+        client,
+        spec.clone(),
+        cli.node_name,
+        cli.pod_name,
+        Timestamp::now(),
+    );
+    tracing::info!(
+        tap = spec.tap.name,
+        interface = spec.interface,
+        "trawl-sensor starts"
+    );
     let work = async move {
         let tally = tokio::select! {
             tally = resume(&reporter) => tally,

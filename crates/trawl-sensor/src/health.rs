@@ -10,7 +10,10 @@ pub enum Health {
     /// Nothing was tried yet.
     Starting,
     /// Frames can arrive.
-    Attached { mode: String, refusals: Vec<String> },
+    Attached {
+        mode: String,
+        refusals: Vec<String>,
+    },
     Failed(SensorProblem),
 }
 
@@ -19,7 +22,10 @@ impl Health {
     pub fn of(status: &AttachmentStatus) -> Self {
         match &status.problem {
             Some(message) => Self::failed(SensorProblemKind::Other, message),
-            None => Self::Attached { mode: status.mode.as_str().into(), refusals: status.mode_refusals.clone() },
+            None => Self::Attached {
+                mode: status.mode.as_str().into(),
+                refusals: status.mode_refusals.clone(),
+            },
         }
     }
 
@@ -37,11 +43,17 @@ impl Health {
 
     /// captured runs, but knows nothing of our attachment any more.
     pub fn lost() -> Self {
-        Self::failed(SensorProblemKind::Other, "captured no longer holds this tap's interface; it is attached again")
+        Self::failed(
+            SensorProblemKind::Other,
+            "captured no longer holds this tap's interface; it is attached again",
+        )
     }
 
     fn failed(kind: SensorProblemKind, message: &str) -> Self {
-        Self::Failed(SensorProblem { kind, message: trawl_api::conditions::truncate(message, 400) })
+        Self::Failed(SensorProblem {
+            kind,
+            message: trawl_api::conditions::truncate(message, 400),
+        })
     }
 
     /// Whether the pod is ready, and why not.
@@ -56,17 +68,27 @@ impl Health {
 
 /// The tap as captured knows it.
 pub fn identity(spec: &SensorSpec) -> TapIdentity {
-    TapIdentity { namespace: spec.tap.namespace.clone(), name: spec.tap.name.clone(), uid: spec.tap.uid.clone() }
+    TapIdentity {
+        namespace: spec.tap.namespace.clone(),
+        name: spec.tap.name.clone(),
+        uid: spec.tap.uid.clone(),
+    }
 }
 
 /// The request that opens the interface; the kind of source decides by which means.
 pub fn attach_request(spec: &SensorSpec) -> Attach {
-    let interface = InterfaceSpec { interface: spec.interface.clone(), promiscuous: spec.promiscuous };
+    let interface = InterfaceSpec {
+        interface: spec.interface.clone(),
+        promiscuous: spec.promiscuous,
+    };
     let source = match spec.source {
         SensorSource::MirrorInterface => Source::MirrorInterface(interface),
         SensorSource::NodeInterface => Source::NodeInterface(interface),
     };
-    Attach { tap: identity(spec), source }
+    Attach {
+        tap: identity(spec),
+        source,
+    }
 }
 
 #[cfg(test)]
@@ -86,15 +108,36 @@ mod tests {
             Health::Failed(problem) => problem.kind,
             other => panic!("{other:?} is no failure"),
         };
-        assert_eq!(kind(Health::of_error(&refused)), SensorProblemKind::InterfaceMissing);
-        assert_eq!(kind(Health::of_error(&ClientError::Closed)), SensorProblemKind::Unreachable);
-        assert_eq!(kind(Health::of_error(&ClientError::Unexpected)), SensorProblemKind::Other);
+        assert_eq!(
+            kind(Health::of_error(&refused)),
+            SensorProblemKind::InterfaceMissing
+        );
+        assert_eq!(
+            kind(Health::of_error(&ClientError::Closed)),
+            SensorProblemKind::Unreachable
+        );
+        assert_eq!(
+            kind(Health::of_error(&ClientError::Unexpected)),
+            SensorProblemKind::Other
+        );
     }
 
     #[test]
     fn only_an_attached_sensor_is_ready_and_the_others_say_why() {
-        assert!(Health::Attached { mode: "copy".into(), refusals: vec![] }.readiness().is_ok());
+        assert!(
+            Health::Attached {
+                mode: "copy".into(),
+                refusals: vec![]
+            }
+            .readiness()
+            .is_ok()
+        );
         assert_eq!(Health::Starting.readiness().unwrap_err(), "not attached yet");
-        assert!(Health::of_error(&ClientError::Closed).readiness().unwrap_err().contains("closed"));
+        assert!(
+            Health::of_error(&ClientError::Closed)
+                .readiness()
+                .unwrap_err()
+                .contains("closed")
+        );
     }
 }

@@ -1,5 +1,13 @@
+use std::process::ExitCode;
+
 use clap::Parser;
 
-fn main() -> anyhow::Result<()> {
-    trawl_sensor::cli::main(trawl_sensor::cli::Cli::parse())
+fn main() -> ExitCode {
+    match trawl_sensor::cli::main(trawl_sensor::cli::Cli::parse()) {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            eprintln!("trawl-sensor: {error:#}");
+            ExitCode::FAILURE
+        }
+    }
 }

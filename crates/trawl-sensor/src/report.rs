@@ -29,7 +29,13 @@ impl Reporter {
     /// `started` makes two runs of one pod's container distinguishable.
     pub fn new(client: Client, spec: SensorSpec, node: String, pod: String, started: Timestamp) -> Self {
         let instance = format!("{pod}/{}", started.as_millisecond());
-        Self { client, spec, node, pod, instance }
+        Self {
+            client,
+            spec,
+            node,
+            pod,
+            instance,
+        }
     }
 
     fn taps(&self) -> Api<NetworkTap> {
@@ -86,7 +92,12 @@ impl Reporter {
             Health::Attached { mode, refusals } => (Some(mode.clone()), refusals.clone(), None),
             Health::Failed(problem) => (None, Vec::new(), Some(problem.clone())),
         };
-        SensorNote { pod: self.pod.clone(), mode, refusals, problem }
+        SensorNote {
+            pod: self.pod.clone(),
+            mode,
+            refusals,
+            problem,
+        }
     }
 
     /// Leaves the note for the operator.

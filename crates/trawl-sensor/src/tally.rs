@@ -41,7 +41,10 @@ impl Tally {
             };
             (t.heartbeat_time.0, totals)
         });
-        Self { earlier, ..Self::default() }
+        Self {
+            earlier,
+            ..Self::default()
+        }
     }
 
     /// Takes captured's counters; returns the totals now.
@@ -49,7 +52,10 @@ impl Tally {
         let now = totals(counters);
         if let Some((reported_at, earlier)) = self.earlier.take() {
             self.base = base_after_restart(reported_at, earlier, segment, now);
-        } else if let Some((_, last)) = self.current.filter(|(s, last)| *s != segment || now.packets < last.packets) {
+        } else if let Some((_, last)) = self
+            .current
+            .filter(|(s, last)| *s != segment || now.packets < last.packets)
+        {
             self.base = add(self.base, last);
         }
         self.current = Some((segment, now));
@@ -88,7 +94,11 @@ fn add(a: Totals, b: Totals) -> Totals {
         (None, None) => None,
         (a, b) => Some(a.unwrap_or(0).saturating_add(b.unwrap_or(0))),
     };
-    Totals { packets: a.packets.saturating_add(b.packets), bytes: sum(a.bytes, b.bytes), drops: sum(a.drops, b.drops) }
+    Totals {
+        packets: a.packets.saturating_add(b.packets),
+        bytes: sum(a.bytes, b.bytes),
+        drops: sum(a.drops, b.drops),
+    }
 }
 
 fn totals(c: &Counters) -> Totals {
@@ -96,7 +106,11 @@ fn totals(c: &Counters) -> Totals {
         (None, None) => None,
         (ring, nic) => Some(ring.unwrap_or(0).saturating_add(nic.unwrap_or(0))),
     };
-    Totals { packets: c.packets, bytes: Some(c.bytes), drops }
+    Totals {
+        packets: c.packets,
+        bytes: Some(c.bytes),
+        drops,
+    }
 }
 
 #[cfg(test)]
@@ -104,11 +118,19 @@ mod tests {
     use super::*;
 
     fn segment(attached_ns: u64) -> Segment {
-        Segment { daemon_started_ns: 1, attached_ns }
+        Segment {
+            daemon_started_ns: 1,
+            attached_ns,
+        }
     }
 
     fn counters(packets: u64, dropped_ring: Option<u64>) -> Counters {
-        Counters { packets, bytes: packets * 100, dropped_ring, dropped_nic: None }
+        Counters {
+            packets,
+            bytes: packets * 100,
+            dropped_ring,
+            dropped_nic: None,
+        }
     }
 
     fn report(packets: i64, drops: Option<i64>) -> TargetStatus {
@@ -125,7 +147,14 @@ mod tests {
         tally.observe(segment(1), &counters(10, Some(1)));
         tally.observe(segment(1), &counters(15, Some(2)));
         let after = tally.observe(segment(2), &counters(3, Some(0)));
-        assert_eq!(after, Totals { packets: 18, bytes: Some(1800), drops: Some(2) });
+        assert_eq!(
+            after,
+            Totals {
+                packets: 18,
+                bytes: Some(1800),
+                drops: Some(2)
+            }
+        );
         assert_eq!(tally.observe(segment(2), &counters(4, Some(1))).drops, Some(3));
     }
 
@@ -141,13 +170,25 @@ mod tests {
         let minute_and_a_half = 90_000_000_000;
         let mut fresh = Tally::resume(Some(&report(100, Some(7))));
         let totals = fresh.observe(segment(minute_and_a_half), &counters(5, Some(1)));
-        assert_eq!((totals.packets, totals.drops), (105, Some(8)), "a new attachment adds to it");
+        assert_eq!(
+            (totals.packets, totals.drops),
+            (105, Some(8)),
+            "a new attachment adds to it"
+        );
 
         let mut same = Tally::resume(Some(&report(100, None)));
-        assert_eq!(same.observe(segment(1_000), &counters(40, None)).packets, 100, "it was part of it: not twice");
+        assert_eq!(
+            same.observe(segment(1_000), &counters(40, None)).packets,
+            100,
+            "it was part of it: not twice"
+        );
         assert_eq!(same.observe(segment(1_000), &counters(45, None)).packets, 105);
 
         let mut ahead = Tally::resume(Some(&report(100, None)));
-        assert_eq!(ahead.observe(segment(1_000), &counters(130, None)).packets, 130, "captured knows more");
+        assert_eq!(
+            ahead.observe(segment(1_000), &counters(130, None)).packets,
+            130,
+            "captured knows more"
+        );
     }
 }

@@ -43,7 +43,13 @@ pub struct Watch {
 
 impl Watch {
     /// Ready to start; the tally goes on from what the status shows.
-    pub fn new(spec: SensorSpec, captured: Client, reporter: Reporter, readiness: Readiness, tally: Tally) -> Self {
+    pub fn new(
+        spec: SensorSpec,
+        captured: Client,
+        reporter: Reporter,
+        readiness: Readiness,
+        tally: Tally,
+    ) -> Self {
         Self {
             spec,
             captured,
@@ -84,7 +90,9 @@ impl Watch {
 
     /// Until the next look, or until captured hangs up.
     async fn pause(&mut self) {
-        let Some(attachment) = &mut self.attachment else { return sleep(LOOK).await };
+        let Some(attachment) = &mut self.attachment else {
+            return sleep(LOOK).await;
+        };
         if let Ok(error) = timeout(LOOK, attachment.closed()).await {
             tracing::warn!(%error, "captured ended the attachment; attaching again");
             self.attachment = None;
@@ -121,7 +129,11 @@ impl Watch {
     async fn poll(&mut self) -> Result<Health, ClientError> {
         let daemon = self.captured.status().await?;
         let health = self.take(&daemon);
-        self.sick_looks = if matches!(health, Health::Failed(_)) { self.sick_looks + 1 } else { 0 };
+        self.sick_looks = if matches!(health, Health::Failed(_)) {
+            self.sick_looks + 1
+        } else {
+            0
+        };
         let idle = self.mine(&daemon).is_none_or(|a| a.active_captures == 0);
         if self.sick_looks >= PATIENCE && idle {
             self.sick_looks = 0;
@@ -136,11 +148,17 @@ impl Watch {
     }
 
     fn take(&mut self, daemon: &DaemonStatus) -> Health {
-        let Some(mine) = self.mine(daemon) else { return Health::lost() };
-        let segment =
-            Segment { daemon_started_ns: daemon.started_at_ns, attached_ns: mine.attached_at_ns };
+        let Some(mine) = self.mine(daemon) else {
+            return Health::lost();
+        };
+        let segment = Segment {
+            daemon_started_ns: daemon.started_at_ns,
+            attached_ns: mine.attached_at_ns,
+        };
         self.tally.observe(segment, &mine.counters);
-        let seen = mine.last_packet_ns.and_then(|ns| Timestamp::from_nanosecond(i128::from(ns)).ok());
+        let seen = mine
+            .last_packet_ns
+            .and_then(|ns| Timestamp::from_nanosecond(i128::from(ns)).ok());
         self.last_packet = seen.max(self.last_packet);
         Health::of(mine)
     }
@@ -156,6 +174,8 @@ impl Watch {
         }
         // A heartbeat says that frames can arrive; without an interface there is none, and silence shows.
         if !matches!(self.health, Health::Attached { .. }) {
+            // When it is back, that is news.
+            self.reported = None;
             return;
         }
         let totals = self.tally.totals();

@@ -16,11 +16,23 @@ pub(super) fn decide(f: &CaptureFacts<'_>) -> Decision {
     }
     // A runner that is still ending may yet upload what it has.
     if f.cleanup.pods {
-        return Decision { requeue: Some(f.limits.cleanup_requeue), ..Decision::default() };
+        return Decision {
+            requeue: Some(f.limits.cleanup_requeue),
+            ..Decision::default()
+        };
     }
     match f.cleanup.objects {
-        ObjectsFact::NotLooked => Decision { actions: vec![Action::DeleteObjects], ..Decision::default() },
-        ObjectsFact::Unreachable => Decision { requeue: Some(f.limits.job_requeue), ..Decision::default() },
-        ObjectsFact::Gone => Decision { actions: vec![Action::RemoveFinalizer], ..Decision::default() },
+        ObjectsFact::NotLooked => Decision {
+            actions: vec![Action::DeleteObjects],
+            ..Decision::default()
+        },
+        ObjectsFact::Unreachable => Decision {
+            requeue: Some(f.limits.job_requeue),
+            ..Decision::default()
+        },
+        ObjectsFact::Gone => Decision {
+            actions: vec![Action::RemoveFinalizer],
+            ..Decision::default()
+        },
     }
 }

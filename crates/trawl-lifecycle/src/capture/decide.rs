@@ -16,14 +16,27 @@ pub fn decide(f: &CaptureFacts<'_>) -> Decision {
     if f.deleting {
         return cleanup::decide(f);
     }
-    if matches!(f.status.phase, Some(JobPhase::Completed | JobPhase::Failed | JobPhase::Expired)) {
+    if matches!(
+        f.status.phase,
+        Some(JobPhase::Completed | JobPhase::Failed | JobPhase::Expired)
+    ) {
         return terminal(f);
     }
     if !f.namespace_ok {
         let mut draft = Draft::new(f);
         let message = "outside the installation's namespace; create it there";
-        draft.say(ConditionType::Accepted, Truth::False, Reason::WrongNamespace, message);
-        draft.say(ConditionType::TargetReady, Truth::False, Reason::TargetUnavailable, message);
+        draft.say(
+            ConditionType::Accepted,
+            Truth::False,
+            Reason::WrongNamespace,
+            message,
+        );
+        draft.say(
+            ConditionType::TargetReady,
+            Truth::False,
+            Reason::TargetUnavailable,
+            message,
+        );
         draft.fail(FailureReason::TargetUnavailable, message);
         return ended(draft, vec![]);
     }
@@ -40,14 +53,21 @@ fn terminal(f: &CaptureFacts<'_>) -> Decision {
     // operator may have stopped between status and deletion, and a runner's last upload may come late.
     let ran = f.status.failure.as_ref().is_some_and(|x| x.attempts > 0);
     let leftover = f.status.phase == Some(JobPhase::Failed) && f.status.artifact.is_none() && ran;
-    let actions = if leftover { vec![Action::DeleteArtifact] } else { vec![] };
+    let actions = if leftover {
+        vec![Action::DeleteArtifact]
+    } else {
+        vec![]
+    };
     let wanted = if f.status.artifact.is_some() && f.status.phase != Some(JobPhase::Expired) {
         deadline(f, f.status.completed_at.as_ref().map(|t| t.0))
     } else {
         f.status.retention_deadline.clone()
     };
     if f.status.observed_generation == Some(f.generation) && f.status.retention_deadline == wanted {
-        return Decision { actions, ..Decision::default() };
+        return Decision {
+            actions,
+            ..Decision::default()
+        };
     }
     let mut status = Draft::new(f).status;
     status.phase = f.status.phase;
@@ -63,17 +83,32 @@ fn terminal(f: &CaptureFacts<'_>) -> Decision {
             c
         })
         .collect();
-    Decision { status: Some(status), actions, requeue: None }
+    Decision {
+        status: Some(status),
+        actions,
+        requeue: None,
+    }
 }
 
 fn live(f: &CaptureFacts<'_>) -> Decision {
     let problems = f.spec.validate();
-    if let Some(first) = problems.first().filter(|_| !ever_created(f.status) && f.job == JobFact::Absent) {
+    if let Some(first) = problems
+        .first()
+        .filter(|_| !ever_created(f.status) && f.job == JobFact::Absent)
+    {
         let mut draft = Draft::new(f);
         let message = summary(&problems);
-        let reason =
-            if first.field == "spec.filter" { FailureReason::InvalidFilter } else { FailureReason::InvalidBounds };
-        draft.say(ConditionType::Accepted, Truth::False, Reason::InvalidSpec, message.clone());
+        let reason = if first.field == "spec.filter" {
+            FailureReason::InvalidFilter
+        } else {
+            FailureReason::InvalidBounds
+        };
+        draft.say(
+            ConditionType::Accepted,
+            Truth::False,
+            Reason::InvalidSpec,
+            message.clone(),
+        );
         draft.fail(reason, &message);
         return ended(draft, vec![]);
     }
@@ -81,13 +116,23 @@ fn live(f: &CaptureFacts<'_>) -> Decision {
         ArtifactFact::Verified(artifact) => verified(f, artifact),
         ArtifactFact::Mismatch(message) => {
             let mut draft = draft(f);
-            draft.say(ConditionType::ArtifactVerified, Truth::False, Reason::ChecksumMismatch, message.clone());
+            draft.say(
+                ConditionType::ArtifactVerified,
+                Truth::False,
+                Reason::ChecksumMismatch,
+                message.clone(),
+            );
             draft.fail(FailureReason::ArtifactMismatch, message);
             ended(draft, vec![Action::DeleteArtifact])
         }
         ArtifactFact::Unreachable(message) => {
             let mut draft = draft(f);
-            draft.say(ConditionType::ArtifactVerified, Truth::Unknown, Reason::StorageFailure, message.clone());
+            draft.say(
+                ConditionType::ArtifactVerified,
+                Truth::Unknown,
+                Reason::StorageFailure,
+                message.clone(),
+            );
             waiting(f, draft, vec![])
         }
         ArtifactFact::NotLooked | ArtifactFact::Absent | ArtifactFact::Incomplete(_) => by_job(f),
@@ -101,16 +146,20 @@ fn verified(f: &CaptureFacts<'_>, artifact: &VerifiedArtifact) -> Decision {
         ConditionType::ArtifactVerified,
         Truth::True,
         Reason::ArtifactVerified,
-        format!("{} packets, {} bytes, read back and re-hashed", artifact.packet_count, artifact.size_bytes),
+        format!(
+            "{} packets, {} bytes, read back and re-hashed",
+            artifact.packet_count, artifact.size_bytes
+        ),
     );
     if artifact.outcome == Outcome::Succeeded {
         draft.say(ConditionType::Downloadable, Truth::True, Reason::Downloadable, "");
         draft.complete();
     } else {
         let (reason, message) = match failure::cause(f) {
-            (FailureReason::ArtifactMissing, _) => {
-                (FailureReason::CaptureFailed, "the capture ended early; what it had is stored".to_owned())
-            }
+            (FailureReason::ArtifactMissing, _) => (
+                FailureReason::CaptureFailed,
+                "the capture ended early; what it had is stored".to_owned(),
+            ),
             cause => cause,
         };
         draft.say(
@@ -131,7 +180,10 @@ fn by_job(f: &CaptureFacts<'_>) -> Decision {
         JobFact::Absent if !created => start(f),
         JobFact::Foreign if !created => {
             let mut draft = Draft::new(f);
-            let message = format!("a Job named {} exists that this CaptureJob does not own; it is not touched", f.job_name);
+            let message = format!(
+                "a Job named {} exists that this CaptureJob does not own; it is not touched",
+                f.job_name
+            );
             draft.fail(FailureReason::InternalError, &message);
             ended(draft, vec![])
         }
@@ -163,7 +215,12 @@ fn without_artifact(f: &CaptureFacts<'_>, reason: FailureReason, message: &str) 
         ArtifactFact::Incomplete(what) => (what.as_str(), vec![Action::DeleteArtifact]),
         _ => ("the store holds no artifact of this capture", vec![]),
     };
-    draft.say(ConditionType::ArtifactVerified, Truth::False, Reason::ArtifactMissing, words);
+    draft.say(
+        ConditionType::ArtifactVerified,
+        Truth::False,
+        Reason::ArtifactMissing,
+        words,
+    );
     draft.fail(reason, message);
     ended(draft, actions)
 }
@@ -173,7 +230,12 @@ fn start(f: &CaptureFacts<'_>) -> Decision {
     let mut draft = Draft::new(f);
     let Some(node) = f.spec.target_node.as_deref() else {
         let message = "no node could be resolved for this capture";
-        draft.say(ConditionType::TargetReady, Truth::False, Reason::TargetUnavailable, message);
+        draft.say(
+            ConditionType::TargetReady,
+            Truth::False,
+            Reason::TargetUnavailable,
+            message,
+        );
         draft.fail(FailureReason::TargetUnavailable, message);
         return ended(draft, vec![]);
     };
@@ -188,7 +250,11 @@ fn start(f: &CaptureFacts<'_>) -> Decision {
     say_not_ready(&mut draft, &not_ready);
     let waited = elapsed(f);
     if waited >= f.limits.target_wait {
-        let message = format!("not ready after {} s: {}", f.limits.target_wait.as_secs(), not_ready.message);
+        let message = format!(
+            "not ready after {} s: {}",
+            f.limits.target_wait.as_secs(),
+            not_ready.message
+        );
         draft.fail(not_ready.failure, &message);
         return ended(draft, vec![]);
     }
@@ -203,13 +269,21 @@ fn elapsed(f: &CaptureFacts<'_>) -> Duration {
 }
 
 fn say_not_ready(draft: &mut Draft<'_, '_>, why: &NotReady) {
-    draft.say(ConditionType::TargetReady, Truth::False, why.reason, why.message.clone());
+    draft.say(
+        ConditionType::TargetReady,
+        Truth::False,
+        why.reason,
+        why.message.clone(),
+    );
 }
 
 /// A draft for a capture whose Job was made: which Job, and how the target looks now.
 fn draft<'f, 'a>(f: &'f CaptureFacts<'a>) -> Draft<'f, 'a> {
     let mut draft = Draft::new(f);
-    if matches!(f.job, JobFact::Active | JobFact::Succeeded | JobFact::Failed { .. }) {
+    if matches!(
+        f.job,
+        JobFact::Active | JobFact::Succeeded | JobFact::Failed { .. }
+    ) {
         draft.job_created();
     }
     match f.spec.target_node.as_deref().map(|node| readiness(f, node)) {
@@ -224,9 +298,17 @@ fn draft<'f, 'a>(f: &'f CaptureFacts<'a>) -> Draft<'f, 'a> {
 }
 
 fn waiting(f: &CaptureFacts<'_>, draft: Draft<'_, '_>, actions: Vec<Action>) -> Decision {
-    Decision { status: Some(draft.finish()), actions, requeue: Some(f.limits.job_requeue) }
+    Decision {
+        status: Some(draft.finish()),
+        actions,
+        requeue: Some(f.limits.job_requeue),
+    }
 }
 
 fn ended(draft: Draft<'_, '_>, actions: Vec<Action>) -> Decision {
-    Decision { status: Some(draft.finish()), actions, requeue: None }
+    Decision {
+        status: Some(draft.finish()),
+        actions,
+        requeue: None,
+    }
 }

@@ -70,7 +70,10 @@ pub enum JobFact {
     Active,
     Succeeded,
     /// With the reason and message of its `Failed` condition.
-    Failed { reason: String, message: String },
+    Failed {
+        reason: String,
+        message: String,
+    },
 }
 
 /// The runner container of the Job's pod.
@@ -81,7 +84,10 @@ pub enum RunnerFact {
     /// Not started; with the kubelet's or scheduler's words when there are any.
     Waiting(Option<String>),
     Running,
-    Exited { code: i32, reason: Option<String> },
+    Exited {
+        code: i32,
+        reason: Option<String>,
+    },
 }
 
 /// What a look into the store showed.
@@ -132,7 +138,11 @@ pub enum ObjectsFact {
 
 impl CleanupFact {
     /// Before anything was looked at.
-    pub const UNKNOWN: Self = Self { job: false, pods: false, objects: ObjectsFact::NotLooked };
+    pub const UNKNOWN: Self = Self {
+        job: false,
+        pods: false,
+        objects: ObjectsFact::NotLooked,
+    };
 }
 
 /// One thing to do, in the order given.

@@ -10,7 +10,12 @@ pub(super) fn cause(f: &CaptureFacts<'_>) -> (FailureReason, String) {
     from_reporter(f)
         .or_else(|| from_exit_code(f))
         .or_else(|| from_job(f))
-        .unwrap_or_else(|| (FailureReason::ArtifactMissing, "the capture ended but the store holds no artifact".into()))
+        .unwrap_or_else(|| {
+            (
+                FailureReason::ArtifactMissing,
+                "the capture ended but the store holds no artifact".into(),
+            )
+        })
 }
 
 fn from_reporter(f: &CaptureFacts<'_>) -> Option<(FailureReason, String)> {
@@ -18,20 +23,28 @@ fn from_reporter(f: &CaptureFacts<'_>) -> Option<(FailureReason, String)> {
     if result.outcome == Outcome::Succeeded {
         return None;
     }
-    let reason = result.reason.or_else(|| FailureReason::from_exit_code(result.exit_code))?;
-    let message =
-        result.message.clone().unwrap_or_else(|| format!("the runner ended with exit code {}", result.exit_code));
+    let reason = result
+        .reason
+        .or_else(|| FailureReason::from_exit_code(result.exit_code))?;
+    let message = result
+        .message
+        .clone()
+        .unwrap_or_else(|| format!("the runner ended with exit code {}", result.exit_code));
     Some((reason, message))
 }
 
 fn from_exit_code(f: &CaptureFacts<'_>) -> Option<(FailureReason, String)> {
-    let RunnerFact::Exited { code, .. } = &f.runner else { return None };
+    let RunnerFact::Exited { code, .. } = &f.runner else {
+        return None;
+    };
     let reason = FailureReason::from_exit_code(*code)?;
     Some((reason, format!("the runner ended with exit code {code}")))
 }
 
 fn from_job(f: &CaptureFacts<'_>) -> Option<(FailureReason, String)> {
-    let JobFact::Failed { reason, message } = &f.job else { return None };
+    let JobFact::Failed { reason, message } = &f.job else {
+        return None;
+    };
     let failure = match (progress(f.status), reason.as_str()) {
         (JobPhase::Pending, "DeadlineExceeded") => FailureReason::TargetUnavailable,
         (JobPhase::Pending, _) => FailureReason::InternalError,
@@ -41,7 +54,10 @@ fn from_job(f: &CaptureFacts<'_>) -> Option<(FailureReason, String)> {
     let mut text = format!("the Job failed: {reason}: {message}");
     match &f.runner {
         RunnerFact::Exited { code, reason } => {
-            text = format!("the runner was ended (exit code {code}, {})", reason.as_deref().unwrap_or("no reason"));
+            text = format!(
+                "the runner was ended (exit code {code}, {})",
+                reason.as_deref().unwrap_or("no reason")
+            );
         }
         RunnerFact::Waiting(Some(words)) => text = format!("{text}; the runner never started: {words}"),
         _ => {}

@@ -8,6 +8,8 @@ mod ready;
 mod status;
 
 #[cfg(test)]
+mod fixture;
+#[cfg(test)]
 mod laws;
 #[cfg(test)]
 mod tests;

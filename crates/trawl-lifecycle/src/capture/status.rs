@@ -44,7 +44,8 @@ pub(super) fn ever_created(status: &CaptureJobStatus) -> bool {
         || status.runner_result.is_some()
         || status.resolved_interface.is_some()
         || status.conditions.iter().any(|c| {
-            c.type_ == ConditionType::FilterValid.as_str() || c.type_ == ConditionType::CaptureStarted.as_str()
+            c.type_ == ConditionType::FilterValid.as_str()
+                || c.type_ == ConditionType::CaptureStarted.as_str()
         })
 }
 
@@ -74,10 +75,24 @@ impl<'f, 'a> Draft<'f, 'a> {
             failure: old.failure.clone(),
             ..CaptureJobStatus::default()
         };
-        let mut draft = Self { facts, status, observed: Vec::new() };
+        let mut draft = Self {
+            facts,
+            status,
+            observed: Vec::new(),
+        };
         draft.say(ConditionType::Accepted, Truth::True, Reason::Accepted, "");
-        draft.say(ConditionType::TargetReady, Truth::Unknown, Reason::Pending, "not looked at");
-        draft.say(ConditionType::ArtifactVerified, Truth::Unknown, Reason::Pending, "nothing is stored yet");
+        draft.say(
+            ConditionType::TargetReady,
+            Truth::Unknown,
+            Reason::Pending,
+            "not looked at",
+        );
+        draft.say(
+            ConditionType::ArtifactVerified,
+            Truth::Unknown,
+            Reason::Pending,
+            "nothing is stored yet",
+        );
         draft.say(
             ConditionType::Downloadable,
             Truth::False,
@@ -96,7 +111,7 @@ impl<'f, 'a> Draft<'f, 'a> {
     /// Sets a condition; the last word on a type counts.
     pub fn say(&mut self, type_: ConditionType, truth: Truth, reason: Reason, message: impl Into<String>) {
         self.observed.retain(|o| o.type_ != type_);
-        self.observed.push(Observed::new(type_, truth, reason, sanitize(&message.into())));
+        self.observed.push(Observed::new(type_, truth, reason, message));
     }
 
     pub fn job_created(&mut self) {
@@ -149,7 +164,14 @@ impl<'f, 'a> Draft<'f, 'a> {
         self.status.conditions = self
             .observed
             .iter()
-            .map(|o| merge(&self.facts.status.conditions, o, self.facts.generation, self.facts.now))
+            .map(|o| {
+                merge(
+                    &self.facts.status.conditions,
+                    o,
+                    self.facts.generation,
+                    self.facts.now,
+                )
+            })
             .collect();
         self.status
     }
@@ -157,5 +179,7 @@ impl<'f, 'a> Draft<'f, 'a> {
 
 /// `completedAt + retention`; the contract's default is 30 days.
 pub(super) fn deadline(f: &CaptureFacts<'_>, completed_at: Option<Timestamp>) -> Option<Time> {
-    completed_at.and_then(|t| t.checked_add(f.spec.effective_retention()).ok()).map(Time)
+    completed_at
+        .and_then(|t| t.checked_add(f.spec.effective_retention()).ok())
+        .map(Time)
 }

@@ -1,14 +1,14 @@
 //! What the sensors' pods and reports come to, as conditions.
 
 use trawl_api::conditions::{ConditionType, Observed, Reason, Truth};
-use trawl_api::{AnalyzerName, TapType, TargetStatus, sanitize};
+use trawl_api::{AnalyzerName, TapType, TargetStatus};
 
 use super::facts::{ProblemKind, SensorNote, TapFacts, WorkloadFact};
 
 pub(super) type Said = Observed;
 
 pub(super) fn say(type_: ConditionType, truth: Truth, reason: Reason, message: impl Into<String>) -> Said {
-    Observed::new(type_, truth, reason, sanitize(&message.into()))
+    Observed::new(type_, truth, reason, message)
 }
 
 /// Whether every sensor runs and has its interface, and in which mode it captures.
@@ -16,7 +16,12 @@ pub(super) fn workload(f: &TapFacts<'_>, targets: &[String]) -> Said {
     let type_ = ConditionType::WorkloadReady;
     match f.workload {
         WorkloadFact::Absent => {
-            return say(type_, Truth::False, Reason::WorkloadProgressing, "the workload is being made");
+            return say(
+                type_,
+                Truth::False,
+                Reason::WorkloadProgressing,
+                "the workload is being made",
+            );
         }
         WorkloadFact::Foreign => {
             let message = "an object of the workload's name exists that this tap does not own; delete it";
@@ -25,19 +30,31 @@ pub(super) fn workload(f: &TapFacts<'_>, targets: &[String]) -> Said {
         WorkloadFact::Exists { .. } => {}
     }
     let interface = f.spec.source().map_or("", |s| s.interface.as_str());
-    if let Some((node, problem)) =
-        targets.iter().find_map(|n| note(f, n)?.problem.as_ref().map(|problem| (n, problem)))
+    if let Some((node, problem)) = targets
+        .iter()
+        .find_map(|n| note(f, n)?.problem.as_ref().map(|problem| (n, problem)))
     {
         let reason = match problem.kind {
             ProblemKind::InterfaceMissing => Reason::InterfaceMissing,
             ProblemKind::Unreachable | ProblemKind::Other => Reason::WorkloadUnavailable,
         };
-        return say(type_, Truth::False, reason, format!("{node}/{interface}: {}", problem.message));
+        return say(
+            type_,
+            Truth::False,
+            reason,
+            format!("{node}/{interface}: {}", problem.message),
+        );
     }
-    if let Some((node, trouble)) =
-        targets.iter().find_map(|n| f.pods.get(n).and_then(|p| p.trouble.as_ref()).map(|t| (n, t)))
+    if let Some((node, trouble)) = targets
+        .iter()
+        .find_map(|n| f.pods.get(n).and_then(|p| p.trouble.as_ref()).map(|t| (n, t)))
     {
-        return say(type_, Truth::False, Reason::WorkloadUnavailable, format!("{node}: {trouble}"));
+        return say(
+            type_,
+            Truth::False,
+            Reason::WorkloadUnavailable,
+            format!("{node}: {trouble}"),
+        );
     }
     let waiting: Vec<&str> = targets
         .iter()
@@ -56,7 +73,9 @@ fn modes(f: &TapFacts<'_>, targets: &[String], interface: &str) -> Said {
     let mut words = Vec::new();
     let mut degraded = false;
     for node in targets {
-        let Some((note, mode)) = note(f, node).and_then(|n| Some((n, n.mode.as_ref()?))) else { continue };
+        let Some((note, mode)) = note(f, node).and_then(|n| Some((n, n.mode.as_ref()?))) else {
+            continue;
+        };
         let below = f.spec.type_ == TapType::MirrorInterface && mode != "zero-copy";
         degraded |= below;
         let why = if below && !note.refusals.is_empty() {
@@ -66,8 +85,16 @@ fn modes(f: &TapFacts<'_>, targets: &[String], interface: &str) -> Said {
         };
         words.push(format!("{node}/{interface}: {mode}{why}"));
     }
-    let reason = if degraded { Reason::CaptureModeDegraded } else { Reason::WorkloadReady };
-    let message = if words.is_empty() { "the capture mode is not known yet".into() } else { words.join("; ") };
+    let reason = if degraded {
+        Reason::CaptureModeDegraded
+    } else {
+        Reason::WorkloadReady
+    };
+    let message = if words.is_empty() {
+        "the capture mode is not known yet".into()
+    } else {
+        words.join("; ")
+    };
     say(ConditionType::WorkloadReady, Truth::True, reason, message)
 }
 
@@ -81,7 +108,12 @@ fn note<'f>(f: &'f TapFacts<'_>, node: &str) -> Option<&'f SensorNote> {
 pub(super) fn analyzers(fresh: &[&TargetStatus]) -> Said {
     let type_ = ConditionType::AnalyzersHealthy;
     if fresh.iter().all(|t| t.analyzers.is_empty()) {
-        return say(type_, Truth::Unknown, Reason::ProbeUnavailable, "no sensor has reported on an analyzer");
+        return say(
+            type_,
+            Truth::Unknown,
+            Reason::ProbeUnavailable,
+            "no sensor has reported on an analyzer",
+        );
     }
     let sick: Vec<String> = fresh
         .iter()
@@ -91,7 +123,11 @@ pub(super) fn analyzers(fresh: &[&TargetStatus]) -> Said {
                 AnalyzerName::Suricata => "Suricata",
                 AnalyzerName::Zeek => "Zeek",
             };
-            format!("{}/{name}: {}", t.node_name, a.reason.as_deref().unwrap_or("unhealthy"))
+            format!(
+                "{}/{name}: {}",
+                t.node_name,
+                a.reason.as_deref().unwrap_or("unhealthy")
+            )
         })
         .collect();
     if sick.is_empty() {
@@ -105,15 +141,38 @@ pub(super) fn analyzers(fresh: &[&TargetStatus]) -> Said {
 pub(super) fn packets(reports: &[&TargetStatus], fresh: &[&TargetStatus]) -> Said {
     let type_ = ConditionType::PacketsObserved;
     if reports.is_empty() {
-        return say(type_, Truth::Unknown, Reason::Pending, "no sensor has reported yet");
+        return say(
+            type_,
+            Truth::Unknown,
+            Reason::Pending,
+            "no sensor has reported yet",
+        );
     }
     if fresh.is_empty() {
-        return say(type_, Truth::Unknown, Reason::ProbeUnavailable, "no sensor has reported lately");
+        return say(
+            type_,
+            Truth::Unknown,
+            Reason::ProbeUnavailable,
+            "no sensor has reported lately",
+        );
     }
-    let seen: Vec<&str> =
-        fresh.iter().filter(|t| t.packets_observed > 0).map(|t| t.node_name.as_str()).collect();
+    let seen: Vec<&str> = fresh
+        .iter()
+        .filter(|t| t.packets_observed > 0)
+        .map(|t| t.node_name.as_str())
+        .collect();
     if seen.is_empty() {
-        return say(type_, Truth::False, Reason::NoPacketsObserved, "no packet has arrived since the sensor attached");
+        return say(
+            type_,
+            Truth::False,
+            Reason::NoPacketsObserved,
+            "no packet has arrived since the sensor attached",
+        );
     }
-    say(type_, Truth::True, Reason::PacketsObserved, format!("packets arrive on {}", seen.join(", ")))
+    say(
+        type_,
+        Truth::True,
+        Reason::PacketsObserved,
+        format!("packets arrive on {}", seen.join(", ")),
+    )
 }

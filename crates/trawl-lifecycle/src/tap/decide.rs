@@ -10,7 +10,11 @@ use super::facts::{TapDecision, TapFacts, WorkloadAction, WorkloadFact, is_fresh
 /// What to write and do about a NetworkTap, given all that is known about it.
 pub fn decide(f: &TapFacts<'_>) -> TapDecision {
     if f.deleting {
-        return TapDecision { status: None, workload: WorkloadAction::Leave, requeue: None };
+        return TapDecision {
+            status: None,
+            workload: WorkloadAction::Leave,
+            requeue: None,
+        };
     }
     if let Some(refused) = refusal(f) {
         return refused;
@@ -23,10 +27,15 @@ pub fn decide(f: &TapFacts<'_>) -> TapDecision {
         targets.join(", "),
     );
     let accepted = say(ConditionType::Accepted, Truth::True, Reason::Accepted, "");
-    let reports: Vec<&TargetStatus> =
-        targets.iter().filter_map(|n| f.status.targets.iter().find(|t| t.node_name == *n)).collect();
-    let fresh: Vec<&TargetStatus> =
-        reports.iter().copied().filter(|t| is_fresh(t, f.now, f.limits.heartbeat_stale)).collect();
+    let reports: Vec<&TargetStatus> = targets
+        .iter()
+        .filter_map(|n| f.status.targets.iter().find(|t| t.node_name == *n))
+        .collect();
+    let fresh: Vec<&TargetStatus> = reports
+        .iter()
+        .copied()
+        .filter(|t| is_fresh(t, f.now, f.limits.heartbeat_stale))
+        .collect();
     let workload = workload(f, &targets);
     let analyzers = analyzers(&fresh);
     let packets = packets(&reports, &fresh);
@@ -40,13 +49,23 @@ pub fn decide(f: &TapFacts<'_>) -> TapDecision {
     } else {
         TapPhase::Active
     };
-    let ready = fresh.iter().filter(|t| f.pods.get(&t.node_name).is_some_and(|p| p.ready)).count();
-    let action =
-        if f.workload == WorkloadFact::Foreign { WorkloadAction::Leave } else { WorkloadAction::Apply };
+    let ready = fresh
+        .iter()
+        .filter(|t| f.pods.get(&t.node_name).is_some_and(|p| p.ready))
+        .count();
+    let action = if f.workload == WorkloadFact::Foreign {
+        WorkloadAction::Leave
+    } else {
+        WorkloadAction::Apply
+    };
     let mut status = status(f, phase, vec![accepted, resolved, workload, analyzers, packets]);
     status.matched_targets = Some(count(targets.len()));
     status.ready_targets = Some(count(ready));
-    TapDecision { status: Some(status), workload: action, requeue: Some(f.limits.tap_requeue) }
+    TapDecision {
+        status: Some(status),
+        workload: action,
+        requeue: Some(f.limits.tap_requeue),
+    }
 }
 
 /// Everything that ends in Error before any workload is made.
@@ -55,7 +74,11 @@ fn refusal(f: &TapFacts<'_>) -> Option<TapDecision> {
     let accepted = say(Accepted, Truth::True, Reason::Accepted, "");
     if !f.namespace_ok {
         let message = "outside the installation's namespace; create it there";
-        return Some(error(f, vec![say(Accepted, Truth::False, Reason::WrongNamespace, message)], WorkloadAction::Leave));
+        return Some(error(
+            f,
+            vec![say(Accepted, Truth::False, Reason::WrongNamespace, message)],
+            WorkloadAction::Leave,
+        ));
     }
     let problems = f.spec.validate();
     if !problems.is_empty() {
@@ -68,7 +91,10 @@ fn refusal(f: &TapFacts<'_>) -> Option<TapDecision> {
             "the node selector matches no node".to_owned()
         } else {
             let names: Vec<_> = f.nodes.iter().map(|n| n.name.as_str()).collect();
-            format!("matched nodes lack the label trawl.cloud/sensor=true: {}", names.join(", "))
+            format!(
+                "matched nodes lack the label trawl.cloud/sensor=true: {}",
+                names.join(", ")
+            )
         };
         let unresolved = say(TargetsResolved, Truth::False, Reason::NoEligibleTargets, message);
         return Some(error(f, vec![accepted, unresolved], WorkloadAction::Remove));
@@ -77,10 +103,17 @@ fn refusal(f: &TapFacts<'_>) -> Option<TapDecision> {
         return None;
     }
     if targets.len() > 1 {
-        let message = format!("a mirror tap needs exactly one node, the selector matches {}: {}", targets.len(), targets.join(", "));
+        let message = format!(
+            "a mirror tap needs exactly one node, the selector matches {}: {}",
+            targets.len(),
+            targets.join(", ")
+        );
         let mut refused = error(
             f,
-            vec![accepted, say(TargetsResolved, Truth::False, Reason::AmbiguousTargets, message)],
+            vec![
+                accepted,
+                say(TargetsResolved, Truth::False, Reason::AmbiguousTargets, message),
+            ],
             WorkloadAction::Remove,
         );
         if let Some(status) = &mut refused.status {
@@ -89,12 +122,21 @@ fn refusal(f: &TapFacts<'_>) -> Option<TapDecision> {
         return Some(refused);
     }
     let interface = &f.spec.source()?.interface;
-    let rival = f.rivals.iter().find(|r| {
-        r.interface == *interface && r.nodes == targets && f.claim.yields_to(&r.claim)
-    })?;
-    let message = format!("NetworkTap {} is older and holds {interface} on {}", rival.claim.name, targets[0]);
+    let rival = f
+        .rivals
+        .iter()
+        .find(|r| r.interface == *interface && r.nodes == targets && f.claim.yields_to(&r.claim))?;
+    let message = format!(
+        "NetworkTap {} is older and holds {interface} on {}",
+        rival.claim.name, targets[0]
+    );
     let conflict = say(Accepted, Truth::False, Reason::InterfaceConflict, message);
-    let resolved = say(TargetsResolved, Truth::True, Reason::TargetsResolved, targets.join(", "));
+    let resolved = say(
+        TargetsResolved,
+        Truth::True,
+        Reason::TargetsResolved,
+        targets.join(", "),
+    );
     Some(error(f, vec![conflict, resolved], WorkloadAction::Remove))
 }
 
@@ -113,23 +155,40 @@ fn error(f: &TapFacts<'_>, said: Vec<Said>, workload: WorkloadAction) -> TapDeci
     let mut status = status(f, TapPhase::Error, said);
     status.matched_targets = Some(count(targets(f).len()));
     status.ready_targets = Some(0);
-    TapDecision { status: Some(status), workload, requeue: Some(f.limits.tap_requeue) }
+    TapDecision {
+        status: Some(status),
+        workload,
+        requeue: Some(f.limits.tap_requeue),
+    }
 }
 
 fn status(f: &TapFacts<'_>, phase: TapPhase, said: Vec<Said>) -> NetworkTapStatus {
-    let latest = f.status.targets.iter().filter_map(|t| t.last_packet_time.clone()).max();
+    let latest = f
+        .status
+        .targets
+        .iter()
+        .filter_map(|t| t.last_packet_time.clone())
+        .max();
     NetworkTapStatus {
         observed_generation: Some(f.generation),
         phase: Some(phase),
         // Never behind what was shown: history survives a sensor that is gone.
         last_packet_time: latest.max(f.status.last_packet_time.clone()),
-        conditions: said.iter().map(|s| merge(&f.status.conditions, s, f.generation, f.now)).collect(),
+        conditions: said
+            .iter()
+            .map(|s| merge(&f.status.conditions, s, f.generation, f.now))
+            .collect(),
         ..NetworkTapStatus::default()
     }
 }
 
 fn targets(f: &TapFacts<'_>) -> Vec<String> {
-    let mut names: Vec<String> = f.nodes.iter().filter(|n| n.sensor).map(|n| n.name.clone()).collect();
+    let mut names: Vec<String> = f
+        .nodes
+        .iter()
+        .filter(|n| n.sensor)
+        .map(|n| n.name.clone())
+        .collect();
     names.sort();
     names
 }

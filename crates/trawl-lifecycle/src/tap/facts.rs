@@ -54,7 +54,10 @@ pub enum WorkloadFact {
     Absent,
     /// An object of that name exists that this tap does not own; it is never adopted.
     Foreign,
-    Exists { desired: i32, ready: i32 },
+    Exists {
+        desired: i32,
+        ready: i32,
+    },
 }
 
 /// A sensor pod as the kubelet and scheduler describe it.

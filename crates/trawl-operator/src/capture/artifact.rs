@@ -57,7 +57,9 @@ async fn read(store: &Store, claimed: &Claimed<'_>) -> Result<Found, StoreError>
         Ok(object) => object.into_bytes(MAX_MANIFEST_BYTES).await?,
         Err(StoreError::NotFound { .. }) => {
             return match store.head(&capture).await {
-                Ok(_) => Ok(Found::Incomplete("the store holds a capture without its manifest")),
+                Ok(_) => Ok(Found::Incomplete(
+                    "the store holds a capture without its manifest",
+                )),
                 Err(StoreError::NotFound { .. }) => Ok(Found::Nothing),
                 Err(error) => Err(error),
             };
@@ -72,7 +74,9 @@ async fn read(store: &Store, claimed: &Claimed<'_>) -> Result<Found, StoreError>
     let mut object = match store.get(&capture).await {
         Ok(object) => object,
         Err(StoreError::NotFound { .. }) => {
-            return Ok(Found::Incomplete("the store holds a manifest without its capture"));
+            return Ok(Found::Incomplete(
+                "the store holds a manifest without its capture",
+            ));
         }
         Err(error) => return Err(error),
     };
@@ -91,7 +95,13 @@ fn disagreement(claimed: &Claimed<'_>, manifest: &Manifest, report: &VerifyRepor
     if report.size_bytes > claimed.job.spec.max_size.bytes() {
         return Some("sizeBytes: the file is larger than spec.maxSize".into());
     }
-    if claimed.job.spec.target_node.as_ref().is_some_and(|node| *node != manifest.node) {
+    if claimed
+        .job
+        .spec
+        .target_node
+        .as_ref()
+        .is_some_and(|node| *node != manifest.node)
+    {
         return Some("node: the manifest names another node than spec.targetNode".into());
     }
     let result = claimed.status.runner_result.as_ref()?;
@@ -125,7 +135,9 @@ pub async fn delete(store: &Store, namespace: &str, uid: &str) -> Result<(), Sto
         match store.head(&key).await {
             Err(StoreError::NotFound { .. }) => {}
             Ok(_) => {
-                return Err(StoreError::Unreachable { problem: "an object is still there after its deletion".into() });
+                return Err(StoreError::Unreachable {
+                    problem: "an object is still there after its deletion".into(),
+                });
             }
             Err(error) => return Err(error),
         }

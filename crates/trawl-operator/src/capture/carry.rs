@@ -13,17 +13,29 @@ use super::gather::Seen;
 use super::job::Plan;
 use crate::context::Context;
 use crate::error::{Error, Step};
-use crate::owned::{ensure, identity};
+use crate::owned::{create_identity, identity};
 
 /// Top-level status fields that the operator owns.
 const OWNED_FIELDS: [&str; 13] = [
-    "observedGeneration", "phase", "resolvedTapUID", "runnerJobRef", "requestedAt", "completedAt", "packetCount",
-    "sizeBytes", "sha256", "artifact", "retentionDeadline", "failure", "conditions",
+    "observedGeneration",
+    "phase",
+    "resolvedTapUID",
+    "runnerJobRef",
+    "requestedAt",
+    "completedAt",
+    "packetCount",
+    "sizeBytes",
+    "sha256",
+    "artifact",
+    "retentionDeadline",
+    "failure",
+    "conditions",
 ];
 
 /// Makes the identity of the reporter, then the Job. A Job that is there already is looked at in the next round.
 pub(super) async fn create_job(ctx: &Context, seen: &Seen) -> Result<(), Error> {
-    let (Some(tap), Some(node), Some(owner)) = (&seen.tap, &seen.node, seen.job.controller_owner_ref(&())) else {
+    let (Some(tap), Some(node), Some(owner)) = (&seen.tap, &seen.node, seen.job.controller_owner_ref(&()))
+    else {
         return Ok(());
     };
     let node_name = node.name_any();
@@ -39,16 +51,28 @@ pub(super) async fn create_job(ctx: &Context, seen: &Seen) -> Result<(), Error> 
             uid: tap.uid().unwrap_or_default(),
         },
         node: &node_name,
-        hostname: node.labels().get("kubernetes.io/hostname").map_or(node_name.as_str(), String::as_str),
+        hostname: node
+            .labels()
+            .get("kubernetes.io/hostname")
+            .map_or(node_name.as_str(), String::as_str),
     };
-    let (account, role, binding) = identity(&plan.metadata(), plan.reporter_rules());
-    let uid = &seen.uid;
-    futures::try_join!(ensure(ctx, uid, &account), ensure(ctx, uid, &role), ensure(ctx, uid, &binding))?;
-    let job = plan.build().map_err(|source| Error::Encode { what: "the runner's instructions", source })?;
-    let params = PostParams { field_manager: Some(OPERATOR_FIELD_MANAGER.into()), ..PostParams::default() };
+    let reporter = identity(&plan.metadata(), plan.reporter_rules());
+    create_identity(ctx, &seen.uid, &reporter).await?;
+    let job = plan.build().map_err(|source| Error::Encode {
+        what: "the runner's instructions",
+        source,
+    })?;
+    let params = PostParams {
+        field_manager: Some(OPERATOR_FIELD_MANAGER.into()),
+        ..PostParams::default()
+    };
     match ctx.api::<Job>().create(&params, &job).await {
         Ok(_) => {
-            tracing::info!(capturejob = seen.name, node = node_name, "made the Job of a capture");
+            tracing::info!(
+                capturejob = seen.name,
+                node = node_name,
+                "made the Job of a capture"
+            );
             Ok(())
         }
         Err(error) if is_conflict(&error) => Ok(()),
@@ -58,7 +82,10 @@ pub(super) async fn create_job(ctx: &Context, seen: &Seen) -> Result<(), Error> 
 
 /// Deletes the Kubernetes Job; the garbage collector takes its pods.
 pub(super) async fn delete_job(ctx: &Context, seen: &Seen) -> Result<(), Error> {
-    let params = DeleteParams { propagation_policy: Some(PropagationPolicy::Background), ..DeleteParams::default() };
+    let params = DeleteParams {
+        propagation_policy: Some(PropagationPolicy::Background),
+        ..DeleteParams::default()
+    };
     match ctx.api::<Job>().delete(&seen.job_name, &params).await {
         Ok(_) => Ok(()),
         Err(error) if is_not_found(&error) => Ok(()),
@@ -78,8 +105,15 @@ pub(super) async fn set_finalizer(ctx: &Context, seen: &Seen, wanted: bool) -> R
         "resourceVersion": seen.job.resource_version(),
         "finalizers": finalizers,
     }});
-    let params = PatchParams { field_manager: Some(OPERATOR_FIELD_MANAGER.into()), ..PatchParams::default() };
-    match ctx.api::<CaptureJob>().patch(&seen.name, &params, &Patch::Merge(patch)).await {
+    let params = PatchParams {
+        field_manager: Some(OPERATOR_FIELD_MANAGER.into()),
+        ..PatchParams::default()
+    };
+    match ctx
+        .api::<CaptureJob>()
+        .patch(&seen.name, &params, &Patch::Merge(patch))
+        .await
+    {
         Ok(_) => Ok(()),
         Err(error) if is_not_found(&error) && !wanted => Ok(()),
         Err(error) => Err(error).step("change the finalizer"),
@@ -92,7 +126,9 @@ pub(super) async fn write_status(ctx: &Context, seen: &Seen, status: &CaptureJob
         return Ok(());
     }
     let api = ctx.api::<CaptureJob>();
-    apply_status(&api, OPERATOR_FIELD_MANAGER, &seen.name, Some(&seen.uid), status).await.step("write the status")?;
+    apply_status(&api, OPERATOR_FIELD_MANAGER, &seen.name, Some(&seen.uid), status)
+        .await
+        .step("write the status")?;
     if status.phase != seen.status.phase {
         announce(ctx, seen, status).await;
     }
@@ -106,6 +142,14 @@ async fn announce(ctx: &Context, seen: &Seen, status: &CaptureJobStatus) {
         None => String::new(),
     };
     let reason = format!("{phase:?}");
-    tracing::info!(capturejob = seen.name, uid = seen.uid, phase = reason, detail = words, "a capture has a new phase");
-    ctx.events.publish(&seen.job, phase == JobPhase::Failed, &reason, "Capture", &words).await;
+    tracing::info!(
+        capturejob = seen.name,
+        uid = seen.uid,
+        phase = reason,
+        detail = words,
+        "a capture has a new phase"
+    );
+    ctx.events
+        .publish(&seen.job, phase == JobPhase::Failed, &reason, "Capture", &words)
+        .await;
 }

@@ -35,7 +35,12 @@ pub(super) struct Seen {
 
 /// Reads it; `None` when the CaptureJob is gone or another of the same name took its place.
 pub(super) async fn gather(ctx: &Context, name: &str, uid: &str) -> Result<Option<Seen>, Error> {
-    let Some(job) = ctx.api::<CaptureJob>().get_opt(name).await.step("read the CaptureJob")? else {
+    let Some(job) = ctx
+        .api::<CaptureJob>()
+        .get_opt(name)
+        .await
+        .step("read the CaptureJob")?
+    else {
         return Ok(None);
     };
     if job.uid().as_deref() != Some(uid) {
@@ -43,36 +48,73 @@ pub(super) async fn gather(ctx: &Context, name: &str, uid: &str) -> Result<Optio
     }
     let job_name = capture_objects_name(uid);
     let status = job.status.clone().unwrap_or_default();
-    let ended = matches!(status.phase, Some(JobPhase::Completed | JobPhase::Failed | JobPhase::Expired));
+    let ended = matches!(
+        status.phase,
+        Some(JobPhase::Completed | JobPhase::Failed | JobPhase::Expired)
+    );
     let deleting = job.metadata.deletion_timestamp.is_some();
 
-    let (taps, jobs, pods) = (ctx.api::<NetworkTap>(), ctx.api::<Job>(), ctx.api::<Pod>());
-    let nodes = kube::Api::<Node>::all(ctx.client.clone());
-    let selected = ListParams::default().labels(&format!("{CAPTURE_JOB_UID_LABEL}={uid}"));
-    let target = async {
-        let wanted = job.spec.target_node.as_deref().filter(|_| !ended && !deleting);
-        match wanted {
-            Some(node) => kube::Result::Ok((taps.get_opt(&job.spec.tap_ref.name).await?, nodes.get_opt(node).await?)),
-            None => Ok((None, None)),
-        }
-    };
-    let work = async {
-        if ended && !deleting {
-            return Ok((None, Vec::new()));
-        }
-        Ok((jobs.get_opt(&job_name).await?, pods.list(&selected).await?.items))
-    };
-    let (target, work): (kube::Result<(Option<NetworkTap>, Option<Node>)>, kube::Result<(Option<Job>, Vec<Pod>)>) =
-        futures::join!(target, work);
-    let (tap, node) = target.step("read the tap and the node")?;
-    let (batch, pods) = work.step("read the Job and its pods")?;
+    let (target, work) = futures::join!(
+        target(ctx, &job, !ended && !deleting),
+        work(ctx, uid, &job_name, !ended || deleting),
+    );
+    let ((tap, node), (batch, pods)) = (target?, work?);
     let tap_status = tap.as_ref().and_then(|t| t.status.clone()).unwrap_or_default();
-    Ok(Some(Seen { uid: uid.into(), name: name.into(), job_name, status, tap, tap_status, node, batch, pods, job }))
+    Ok(Some(Seen {
+        uid: uid.into(),
+        name: name.into(),
+        job_name,
+        status,
+        tap,
+        tap_status,
+        node,
+        batch,
+        pods,
+        job,
+    }))
+}
+
+/// Tap and node, when a decision can depend on them.
+async fn target(
+    ctx: &Context,
+    job: &CaptureJob,
+    wanted: bool,
+) -> Result<(Option<NetworkTap>, Option<Node>), Error> {
+    let Some(node) = job.spec.target_node.as_deref().filter(|_| wanted) else {
+        return Ok((None, None));
+    };
+    let nodes = kube::Api::<Node>::all(ctx.client.clone());
+    let taps = ctx.api::<NetworkTap>();
+    futures::try_join!(taps.get_opt(&job.spec.tap_ref.name), nodes.get_opt(node))
+        .step("read the tap and the node")
+}
+
+/// The Job and its pods, when a decision can depend on them.
+async fn work(
+    ctx: &Context,
+    uid: &str,
+    job_name: &str,
+    wanted: bool,
+) -> Result<(Option<Job>, Vec<Pod>), Error> {
+    if !wanted {
+        return Ok((None, Vec::new()));
+    }
+    let (jobs, pods) = (ctx.api::<Job>(), ctx.api::<Pod>());
+    let selected = ListParams::default().labels(&format!("{CAPTURE_JOB_UID_LABEL}={uid}"));
+    let (batch, pods) =
+        futures::try_join!(jobs.get_opt(job_name), pods.list(&selected)).step("read the Job and its pods")?;
+    Ok((batch, pods.items))
 }
 
 impl Seen {
     /// The facts for a decision at `now`.
-    pub fn facts(&self, ctx: &Context, artifact: &ArtifactFact, objects: ObjectsFact, now: Timestamp) -> CaptureFacts<'_> {
+    pub fn facts(
+        &self,
+        ctx: &Context,
+        artifact: &ArtifactFact,
+        objects: ObjectsFact,
+        now: Timestamp,
+    ) -> CaptureFacts<'_> {
         let meta = &self.job.metadata;
         CaptureFacts {
             generation: meta.generation.unwrap_or(0),
@@ -99,7 +141,9 @@ impl Seen {
     }
 
     fn tap(&self) -> TapFact<'_> {
-        let Some(tap) = &self.tap else { return TapFact::Missing };
+        let Some(tap) = &self.tap else {
+            return TapFact::Missing;
+        };
         TapFact::Found(TapView {
             uid: tap.metadata.uid.as_deref().unwrap_or_default(),
             generation: tap.metadata.generation.unwrap_or(0),
@@ -110,12 +154,25 @@ impl Seen {
     }
 
     fn node(&self) -> NodeFact {
-        let Some(node) = &self.node else { return NodeFact::Absent };
-        let conditions = node.status.as_ref().and_then(|s| s.conditions.as_deref()).unwrap_or_default();
-        if !conditions.iter().any(|c| c.type_ == "Ready" && c.status == "True") {
+        let Some(node) = &self.node else {
+            return NodeFact::Absent;
+        };
+        let conditions = node
+            .status
+            .as_ref()
+            .and_then(|s| s.conditions.as_deref())
+            .unwrap_or_default();
+        if !conditions
+            .iter()
+            .any(|c| c.type_ == "Ready" && c.status == "True")
+        {
             return NodeFact::NotReady;
         }
-        let selector = self.tap.as_ref().and_then(|t| t.spec.source()).map(|s| s.node_selector.clone());
+        let selector = self
+            .tap
+            .as_ref()
+            .and_then(|t| t.spec.source())
+            .map(|s| s.node_selector.clone());
         match selector.map(Selector::try_from) {
             Some(Ok(selector)) if !selector.matches(node.labels()) => NodeFact::NotSelected,
             _ => NodeFact::Eligible,
@@ -123,11 +180,17 @@ impl Seen {
     }
 
     fn job_fact(&self) -> JobFact {
-        let Some(batch) = &self.batch else { return JobFact::Absent };
+        let Some(batch) = &self.batch else {
+            return JobFact::Absent;
+        };
         if !is_owned(batch, &self.uid) {
             return JobFact::Foreign;
         }
-        let conditions = batch.status.as_ref().and_then(|s| s.conditions.as_deref()).unwrap_or_default();
+        let conditions = batch
+            .status
+            .as_ref()
+            .and_then(|s| s.conditions.as_deref())
+            .unwrap_or_default();
         let condition = |type_: &str| conditions.iter().find(|c| c.type_ == type_ && c.status == "True");
         if let Some(failed) = condition("Failed") {
             return JobFact::Failed {
@@ -135,19 +198,34 @@ impl Seen {
                 message: failed.message.clone().unwrap_or_default(),
             };
         }
-        if condition("Complete").is_some() { JobFact::Succeeded } else { JobFact::Active }
+        if condition("Complete").is_some() {
+            JobFact::Succeeded
+        } else {
+            JobFact::Active
+        }
     }
 }
 
 /// How the runner stands, in the newest pod.
 fn runner(pods: &[Pod]) -> RunnerFact {
-    let Some(pod) = pods.iter().max_by_key(|p| p.creation_timestamp()) else { return RunnerFact::Unknown };
-    let Some(status) = &pod.status else { return RunnerFact::Unknown };
+    let Some(pod) = pods.iter().max_by_key(|p| p.creation_timestamp()) else {
+        return RunnerFact::Unknown;
+    };
+    let Some(status) = &pod.status else {
+        return RunnerFact::Unknown;
+    };
     let containers = status.container_statuses.as_deref().unwrap_or_default();
-    match containers.iter().find(|c| c.name == RUNNER).and_then(|c| c.state.as_ref()) {
-        Some(ContainerState { terminated: Some(t), .. }) => {
-            RunnerFact::Exited { code: t.exit_code, reason: t.reason.clone() }
-        }
+    match containers
+        .iter()
+        .find(|c| c.name == RUNNER)
+        .and_then(|c| c.state.as_ref())
+    {
+        Some(ContainerState {
+            terminated: Some(t), ..
+        }) => RunnerFact::Exited {
+            code: t.exit_code,
+            reason: t.reason.clone(),
+        },
         Some(ContainerState { running: Some(_), .. }) => RunnerFact::Running,
         _ => RunnerFact::Waiting(crate::pod::trouble(pod)),
     }

@@ -42,7 +42,12 @@ impl Plan<'_> {
     /// Metadata of everything that belongs to this capture.
     pub fn metadata(&self) -> ObjectMeta {
         let labels = labels("trawl-capture", CAPTURE_JOB_UID_LABEL, self.uid);
-        metadata(&capture_objects_name(self.uid), &self.config.namespace, self.owner.clone(), labels)
+        metadata(
+            &capture_objects_name(self.uid),
+            &self.config.namespace,
+            self.owner.clone(),
+            labels,
+        )
     }
 
     /// What the reporter may do: read its own CaptureJob and patch that one's status.
@@ -69,7 +74,13 @@ impl Plan<'_> {
             max_size_bytes: spec.max_size.bytes(),
             snaplen: u32::try_from(spec.snaplen).unwrap_or(0),
             pre_trigger_ms: spec.pre_trigger.as_ref().map_or(0, GoDuration::as_millis),
-            requester: self.job.metadata.annotations.as_ref().and_then(|a| a.get(REQUESTER_ANNOTATION)).cloned(),
+            requester: self
+                .job
+                .metadata
+                .annotations
+                .as_ref()
+                .and_then(|a| a.get(REQUESTER_ANNOTATION))
+                .cloned(),
             upload_budget_ms: UPLOAD_BUDGET_SECS as u64 * 1000,
             store: self.config.store.clone(),
         }
@@ -82,7 +93,10 @@ impl Plan<'_> {
     pub fn build(&self) -> Result<Job, serde_json::Error> {
         let meta = self.metadata();
         let seconds = i64::try_from(self.job.spec.duration.as_millis().div_ceil(1000)).unwrap_or(3600);
-        let mut pod_meta = ObjectMeta { labels: meta.labels.clone(), ..ObjectMeta::default() };
+        let mut pod_meta = ObjectMeta {
+            labels: meta.labels.clone(),
+            ..ObjectMeta::default()
+        };
         pod_meta.annotations = Some([(OWNER_ANNOTATION.to_owned(), self.name.to_owned())].into());
         Ok(Job {
             spec: Some(JobSpec {
@@ -90,7 +104,10 @@ impl Plan<'_> {
                 completions: Some(1),
                 parallelism: Some(1),
                 active_deadline_seconds: Some(START_BUDGET_SECS + seconds + UPLOAD_BUDGET_SECS),
-                template: PodTemplateSpec { metadata: Some(pod_meta), spec: Some(self.pod(&meta)?) },
+                template: PodTemplateSpec {
+                    metadata: Some(pod_meta),
+                    spec: Some(self.pod(&meta)?),
+                },
                 ..JobSpec::default()
             }),
             metadata: meta,
@@ -123,8 +140,16 @@ impl Plan<'_> {
         ];
         mounts.push(self.store_mount());
         let args = [
-            "--spec", &spec, "--socket", pod::SOCKET, "--work-dir", "/work", "--progress-dir", "/progress",
-            "--credentials-dir", "/credentials",
+            "--spec",
+            &spec,
+            "--socket",
+            pod::SOCKET,
+            "--work-dir",
+            "/work",
+            "--progress-dir",
+            "/progress",
+            "--credentials-dir",
+            "/credentials",
         ];
         Ok(Container {
             name: RUNNER.into(),
@@ -141,7 +166,13 @@ impl Plan<'_> {
     /// A native sidecar: starts first, ends last.
     fn reporter(&self) -> Container {
         let args = [
-            "--namespace", &self.config.namespace, "--job", self.name, "--job-uid", self.uid, "--progress-dir",
+            "--namespace",
+            &self.config.namespace,
+            "--job",
+            self.name,
+            "--job-uid",
+            self.uid,
+            "--progress-dir",
             "/progress",
         ];
         Container {

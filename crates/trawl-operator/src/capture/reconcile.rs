@@ -29,19 +29,31 @@ struct Store {
 /// The step that failed; the next look continues there.
 pub async fn reconcile(job: Arc<CaptureJob>, ctx: Arc<Context>) -> Result<Action, Error> {
     let (name, uid) = (job.name_any(), job.uid().unwrap_or_default());
-    let mut store = Store { artifact: ArtifactFact::NotLooked, objects: ObjectsFact::NotLooked };
+    let mut store = Store {
+        artifact: ArtifactFact::NotLooked,
+        objects: ObjectsFact::NotLooked,
+    };
     for _ in 0..MAX_ROUNDS {
-        let Some(seen) = gather(&ctx, &name, &uid).await? else { return Ok(Action::await_change()) };
+        let Some(seen) = gather(&ctx, &name, &uid).await? else {
+            return Ok(Action::await_change());
+        };
         let decision = decide(&seen.facts(&ctx, &store.artifact, store.objects, (ctx.now)()));
         if !carry_out(&ctx, &seen, &decision, &mut store).await? {
-            return Ok(decision.requeue.map_or_else(Action::await_change, Action::requeue));
+            return Ok(decision
+                .requeue
+                .map_or_else(Action::await_change, Action::requeue));
         }
     }
     Ok(Action::requeue(Duration::from_secs(1)))
 }
 
 /// Carries a decision out; `true` when there is something new to decide on.
-async fn carry_out(ctx: &Context, seen: &Seen, decision: &Decision, store: &mut Store) -> Result<bool, Error> {
+async fn carry_out(
+    ctx: &Context,
+    seen: &Seen,
+    decision: &Decision,
+    store: &mut Store,
+) -> Result<bool, Error> {
     let prepares = |a: &Do| matches!(a, Do::AddFinalizer | Do::CreateJob);
     // What must exist before the status may speak of it comes first; the next round writes the status.
     if decision.actions.iter().any(prepares) {
@@ -73,11 +85,18 @@ async fn act(ctx: &Context, seen: &Seen, action: Do, store: &mut Store) -> Resul
         Do::VerifyArtifact => {
             // Closing the semaphore is nobody's business, so waiting for it cannot fail.
             let _turn = ctx.verifying.acquire().await;
-            let claimed = Claimed { namespace, uid: &seen.uid, job: &seen.job, status: &seen.status };
+            let claimed = Claimed {
+                namespace,
+                uid: &seen.uid,
+                job: &seen.job,
+                status: &seen.status,
+            };
             store.artifact = look(&ctx.store, &ctx.config.store.profile, &claimed).await;
             return Ok(true);
         }
-        Do::DeleteArtifact => delete(&ctx.store, namespace, &seen.uid).await.step("delete a wrong artifact")?,
+        Do::DeleteArtifact => delete(&ctx.store, namespace, &seen.uid)
+            .await
+            .step("delete a wrong artifact")?,
         Do::DeleteJob => delete_job(ctx, seen).await?,
         Do::DeleteObjects => {
             store.objects = delete_fact(&ctx.store, namespace, &seen.uid).await;

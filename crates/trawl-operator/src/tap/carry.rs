@@ -16,11 +16,17 @@ use super::reconcile::Applied;
 use super::workload::{Plan, Workload};
 use crate::context::Context;
 use crate::error::{Error, Step};
-use crate::owned::{ensure, identity};
+use crate::owned::{ensure, ensure_identity, identity};
 
 /// Top-level status fields that the operator owns.
-const OWNED_FIELDS: [&str; 6] =
-    ["observedGeneration", "phase", "matchedTargets", "readyTargets", "lastPacketTime", "conditions"];
+const OWNED_FIELDS: [&str; 6] = [
+    "observedGeneration",
+    "phase",
+    "matchedTargets",
+    "readyTargets",
+    "lastPacketTime",
+    "conditions",
+];
 
 /// Applies the parts of the tap; only what this operator has not applied already, or finds missing.
 pub(super) async fn apply(ctx: &Context, seen: &Seen, applied: &Applied) -> Result<(), Error> {
@@ -31,18 +37,22 @@ pub(super) async fn apply(ctx: &Context, seen: &Seen, applied: &Applied) -> Resu
     if matches!(seen.workload, WorkloadFact::Exists { .. }) && applied.is(&seen.uid, generation) {
         return Ok(());
     }
-    let plan =
-        Plan { config: &ctx.config, name: &seen.name, uid: &seen.uid, owner, spec: &seen.tap.spec, source };
-    let (account, role, binding) = identity(&plan.metadata(), plan.sensor_rules());
+    let plan = Plan {
+        config: &ctx.config,
+        name: &seen.name,
+        uid: &seen.uid,
+        owner,
+        spec: &seen.tap.spec,
+        source,
+    };
+    let sensor = identity(&plan.metadata(), plan.sensor_rules());
     let notes = plan.notes();
     let uid = &seen.uid;
-    futures::try_join!(
-        ensure(ctx, uid, &account),
-        ensure(ctx, uid, &role),
-        ensure(ctx, uid, &binding),
-        ensure(ctx, uid, &notes),
-    )?;
-    match plan.workload().map_err(|source| Error::Encode { what: "the sensor's instructions", source })? {
+    futures::try_join!(ensure_identity(ctx, uid, &sensor), ensure(ctx, uid, &notes))?;
+    match plan.workload().map_err(|source| Error::Encode {
+        what: "the sensor's instructions",
+        source,
+    })? {
         Workload::Deployment(deployment) => ensure(ctx, uid, &*deployment).await?,
         Workload::DaemonSet(daemon_set) => ensure(ctx, uid, &*daemon_set).await?,
     }
@@ -74,7 +84,9 @@ pub(super) async fn write_status(ctx: &Context, seen: &Seen, status: &NetworkTap
         return Ok(());
     }
     let api = ctx.api::<NetworkTap>();
-    apply_status(&api, OPERATOR_FIELD_MANAGER, &seen.name, Some(&seen.uid), status).await.step("write the status")?;
+    apply_status(&api, OPERATOR_FIELD_MANAGER, &seen.name, Some(&seen.uid), status)
+        .await
+        .step("write the status")?;
     announce(ctx, seen, status).await;
     Ok(())
 }
@@ -82,24 +94,44 @@ pub(super) async fn write_status(ctx: &Context, seen: &Seen, status: &NetworkTap
 /// One Event for a new phase, one for a new state of the workload (which names the capture mode).
 async fn announce(ctx: &Context, seen: &Seen, status: &NetworkTapStatus) {
     let find = |s: &NetworkTapStatus, type_: ConditionType| {
-        s.conditions.iter().find(|c| c.type_ == type_.as_str()).map(|c| (c.reason.clone(), c.message.clone()))
+        s.conditions
+            .iter()
+            .find(|c| c.type_ == type_.as_str())
+            .map(|c| (c.reason.clone(), c.message.clone()))
     };
     if let Some(phase) = status.phase.filter(|p| Some(*p) != seen.status.phase) {
         let reason = format!("{phase:?}");
-        let words = [ConditionType::Accepted, ConditionType::TargetsResolved, ConditionType::WorkloadReady]
-            .into_iter()
-            .filter_map(|t| find(status, t))
-            .find(|(_, message)| !message.is_empty())
-            .map(|(reason, message)| format!("{reason}: {message}"))
-            .unwrap_or_default();
-        tracing::info!(tap = seen.name, uid = seen.uid, phase = reason, detail = words, "a tap has a new phase");
-        ctx.events.publish(&seen.tap, phase == TapPhase::Error, &reason, "Tap", &words).await;
+        let words = [
+            ConditionType::Accepted,
+            ConditionType::TargetsResolved,
+            ConditionType::WorkloadReady,
+        ]
+        .into_iter()
+        .filter_map(|t| find(status, t))
+        .find(|(_, message)| !message.is_empty())
+        .map(|(reason, message)| format!("{reason}: {message}"))
+        .unwrap_or_default();
+        tracing::info!(
+            tap = seen.name,
+            uid = seen.uid,
+            phase = reason,
+            detail = words,
+            "a tap has a new phase"
+        );
+        ctx.events
+            .publish(&seen.tap, phase == TapPhase::Error, &reason, "Tap", &words)
+            .await;
     }
     let now = find(status, ConditionType::WorkloadReady);
     if now != find(&seen.status, ConditionType::WorkloadReady)
         && let Some((reason, message)) = now
     {
-        let warning = matches!(reason.as_str(), "InterfaceMissing" | "WorkloadUnavailable" | "CaptureModeDegraded");
-        ctx.events.publish(&seen.tap, warning, &reason, "Workload", &message).await;
+        let warning = matches!(
+            reason.as_str(),
+            "InterfaceMissing" | "WorkloadUnavailable" | "CaptureModeDegraded"
+        );
+        ctx.events
+            .publish(&seen.tap, warning, &reason, "Workload", &message)
+            .await;
     }
 }

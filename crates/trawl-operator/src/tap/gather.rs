@@ -37,7 +37,9 @@ pub(super) struct Seen {
 /// Reads it; `None` when the tap is gone or another of the same name took its place.
 pub(super) async fn gather(ctx: &Context, name: &str, uid: &str) -> Result<Option<Seen>, Error> {
     let api = ctx.api::<NetworkTap>();
-    let Some(tap) = api.get_opt(name).await.step("read the NetworkTap")? else { return Ok(None) };
+    let Some(tap) = api.get_opt(name).await.step("read the NetworkTap")? else {
+        return Ok(None);
+    };
     if tap.uid().as_deref() != Some(uid) {
         return Ok(None);
     }
@@ -60,7 +62,9 @@ pub(super) async fn gather(ctx: &Context, name: &str, uid: &str) -> Result<Optio
         nodes: nodes.step("list nodes")?.items,
         taps: taps.step("list taps")?.items,
         pods: pods.step("list the tap's pods")?.items,
-        notes: notes.step("read the sensors' notes")?.filter(|c| is_owned(c, uid)),
+        notes: notes
+            .step("read the sensors' notes")?
+            .filter(|c| is_owned(c, uid)),
         workload: workload?,
         tap,
     }))
@@ -70,17 +74,29 @@ async fn workload(ctx: &Context, tap: &NetworkTap, uid: &str) -> Result<Workload
     let name = tap_objects_name(uid);
     let found = match tap.spec.type_ {
         TapType::MirrorInterface => {
-            let found = ctx.api::<Deployment>().get_opt(&name).await.step("read the Deployment")?;
+            let found = ctx
+                .api::<Deployment>()
+                .get_opt(&name)
+                .await
+                .step("read the Deployment")?;
             found.map(|d| {
                 let status = d.status.clone().unwrap_or_default();
                 (is_owned(&d, uid), 1, status.ready_replicas.unwrap_or(0))
             })
         }
         TapType::NodeInterface => {
-            let found = ctx.api::<DaemonSet>().get_opt(&name).await.step("read the DaemonSet")?;
+            let found = ctx
+                .api::<DaemonSet>()
+                .get_opt(&name)
+                .await
+                .step("read the DaemonSet")?;
             found.map(|d| {
                 let status = d.status.clone().unwrap_or_default();
-                (is_owned(&d, uid), status.desired_number_scheduled, status.number_ready)
+                (
+                    is_owned(&d, uid),
+                    status.desired_number_scheduled,
+                    status.number_ready,
+                )
             })
         }
     };
@@ -95,7 +111,12 @@ impl Seen {
     /// The facts for a decision at `now`.
     pub fn facts(&self, ctx: &Context, now: Timestamp) -> TapFacts<'_> {
         let meta = &self.tap.metadata;
-        let nodes = self.tap.spec.source().map(|s| self.matching(s)).unwrap_or_default();
+        let nodes = self
+            .tap
+            .spec
+            .source()
+            .map(|s| self.matching(s))
+            .unwrap_or_default();
         let pods = self.pods(&nodes);
         TapFacts {
             generation: meta.generation.unwrap_or(0),
@@ -116,7 +137,9 @@ impl Seen {
 
     /// The nodes that a selector chooses. One that cannot be read chooses none.
     fn matching(&self, source: &InterfaceSource) -> Vec<NodeMatch> {
-        let Ok(selector) = Selector::try_from(source.node_selector.clone()) else { return Vec::new() };
+        let Ok(selector) = Selector::try_from(source.node_selector.clone()) else {
+            return Vec::new();
+        };
         self.nodes
             .iter()
             .filter(|n| n.metadata.deletion_timestamp.is_none() && selector.matches(n.labels()))
@@ -134,17 +157,29 @@ impl Seen {
             .filter(|t| t.spec.type_ == TapType::MirrorInterface && t.metadata.deletion_timestamp.is_none())
             .filter_map(|t| {
                 let source = t.spec.source()?;
-                let mut nodes: Vec<String> =
-                    self.matching(source).into_iter().filter(|n| n.sensor).map(|n| n.name).collect();
+                let mut nodes: Vec<String> = self
+                    .matching(source)
+                    .into_iter()
+                    .filter(|n| n.sensor)
+                    .map(|n| n.name)
+                    .collect();
                 nodes.sort();
-                Some(Rival { claim: claim(t, now), interface: source.interface.clone(), nodes })
+                Some(Rival {
+                    claim: claim(t, now),
+                    interface: source.interface.clone(),
+                    nodes,
+                })
             })
             .collect()
     }
 
     /// The newest pod of each node; a mirror's pod that is not scheduled yet counts for its one node.
     fn pods(&self, nodes: &[NodeMatch]) -> BTreeMap<String, PodFact> {
-        let mut pods: Vec<&Pod> = self.pods.iter().filter(|p| p.metadata.deletion_timestamp.is_none()).collect();
+        let mut pods: Vec<&Pod> = self
+            .pods
+            .iter()
+            .filter(|p| p.metadata.deletion_timestamp.is_none())
+            .collect();
         pods.sort_by_key(|p| p.creation_timestamp());
         let only = match nodes {
             [node] => Some(node.name.as_str()),
@@ -153,9 +188,22 @@ impl Seen {
         pods.into_iter()
             .filter_map(|pod| {
                 let node = pod.spec.as_ref().and_then(|s| s.node_name.as_deref()).or(only)?;
-                let conditions = pod.status.as_ref().and_then(|s| s.conditions.as_deref()).unwrap_or_default();
-                let ready = conditions.iter().any(|c| c.type_ == "Ready" && c.status == "True");
-                Some((node.to_owned(), PodFact { name: pod.name_any(), ready, trouble: trouble(pod) }))
+                let conditions = pod
+                    .status
+                    .as_ref()
+                    .and_then(|s| s.conditions.as_deref())
+                    .unwrap_or_default();
+                let ready = conditions
+                    .iter()
+                    .any(|c| c.type_ == "Ready" && c.status == "True");
+                Some((
+                    node.to_owned(),
+                    PodFact {
+                        name: pod.name_any(),
+                        ready,
+                        trouble: trouble(pod),
+                    },
+                ))
             })
             .collect()
     }
@@ -175,7 +223,15 @@ impl Seen {
                     },
                     message: p.message,
                 });
-                Some((node.clone(), SensorNote { pod: note.pod, mode: note.mode, refusals: note.refusals, problem }))
+                Some((
+                    node.clone(),
+                    SensorNote {
+                        pod: note.pod,
+                        mode: note.mode,
+                        refusals: note.refusals,
+                        problem,
+                    },
+                ))
             })
             .collect()
     }

@@ -39,7 +39,11 @@ impl Applied {
 ///
 /// # Errors
 /// The step that failed; the next look continues there.
-pub async fn reconcile(tap: Arc<NetworkTap>, ctx: Arc<Context>, applied: Arc<Applied>) -> Result<Action, Error> {
+pub async fn reconcile(
+    tap: Arc<NetworkTap>,
+    ctx: Arc<Context>,
+    applied: Arc<Applied>,
+) -> Result<Action, Error> {
     let (name, uid) = (tap.name_any(), tap.uid().unwrap_or_default());
     let Some(seen) = gather(&ctx, &name, &uid).await? else {
         applied.forget(&uid);
@@ -55,5 +59,7 @@ pub async fn reconcile(tap: Arc<NetworkTap>, ctx: Arc<Context>, applied: Arc<App
         write_status(&ctx, &seen, status).await?;
     }
     carried?;
-    Ok(decision.requeue.map_or_else(Action::await_change, Action::requeue))
+    Ok(decision
+        .requeue
+        .map_or_else(Action::await_change, Action::requeue))
 }

@@ -5,8 +5,8 @@ use k8s_openapi::api::apps::v1::{
     RollingUpdateDaemonSet,
 };
 use k8s_openapi::api::core::v1::{
-    Affinity, ConfigMap, Container, ContainerPort, HTTPGetAction, NodeAffinity, NodeSelector, NodeSelectorRequirement,
-    NodeSelectorTerm, PodSpec, PodTemplateSpec, Probe,
+    Affinity, ConfigMap, Container, ContainerPort, HTTPGetAction, NodeAffinity, NodeSelector,
+    NodeSelectorRequirement, NodeSelectorTerm, PodSpec, PodTemplateSpec, Probe,
 };
 use k8s_openapi::api::rbac::v1::PolicyRule;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::{LabelSelector, ObjectMeta, OwnerReference};
@@ -39,7 +39,12 @@ impl Plan<'_> {
     /// Metadata of everything that belongs to this tap.
     pub fn metadata(&self) -> ObjectMeta {
         let labels = labels("trawl-tap", TAP_UID_LABEL, self.uid);
-        metadata(&tap_objects_name(self.uid), &self.config.namespace, self.owner.clone(), labels)
+        metadata(
+            &tap_objects_name(self.uid),
+            &self.config.namespace,
+            self.owner.clone(),
+            labels,
+        )
     }
 
     /// What the sensors may do: read their tap, patch its status, and leave their notes.
@@ -53,13 +58,19 @@ impl Plan<'_> {
 
     /// Where the sensors say what the status has no place for. Its data belongs to them.
     pub fn notes(&self) -> ConfigMap {
-        ConfigMap { metadata: self.metadata(), ..ConfigMap::default() }
+        ConfigMap {
+            metadata: self.metadata(),
+            ..ConfigMap::default()
+        }
     }
 
     /// The instructions of the sensors.
     pub fn sensor_spec(&self) -> SensorSpec {
         let analyzers = &self.spec.analyzers;
-        let enabled = [(Analyzer::Suricata, &analyzers.suricata), (Analyzer::Zeek, &analyzers.zeek)];
+        let enabled = [
+            (Analyzer::Suricata, &analyzers.suricata),
+            (Analyzer::Zeek, &analyzers.zeek),
+        ];
         SensorSpec {
             tap: ObjectIdentity {
                 namespace: self.config.namespace.clone(),
@@ -72,7 +83,11 @@ impl Plan<'_> {
             },
             interface: self.source.interface.clone(),
             promiscuous: self.source.promiscuous,
-            analyzers: enabled.into_iter().filter(|(_, c)| c.enabled).map(|(name, _)| name).collect(),
+            analyzers: enabled
+                .into_iter()
+                .filter(|(_, c)| c.enabled)
+                .map(|(name, _)| name)
+                .collect(),
         }
     }
 
@@ -100,7 +115,10 @@ impl Plan<'_> {
                 spec: Some(DeploymentSpec {
                     replicas: Some(1),
                     // Two sensors of one tap would fight over its report.
-                    strategy: Some(DeploymentStrategy { type_: Some("Recreate".into()), rolling_update: None }),
+                    strategy: Some(DeploymentStrategy {
+                        type_: Some("Recreate".into()),
+                        rolling_update: None,
+                    }),
                     selector,
                     template,
                     ..DeploymentSpec::default()
@@ -147,7 +165,14 @@ impl Plan<'_> {
     fn sensor(&self) -> Result<Container, serde_json::Error> {
         let spec = serde_json::to_string(&self.sensor_spec())?;
         let health = 8081;
-        let args = ["--spec", &spec, "--socket", pod::SOCKET, "--health-listen", "0.0.0.0:8081"];
+        let args = [
+            "--spec",
+            &spec,
+            "--socket",
+            pod::SOCKET,
+            "--health-listen",
+            "0.0.0.0:8081",
+        ];
         let probe = |path: &str, period| Probe {
             http_get: Some(HTTPGetAction {
                 path: Some(path.into()),
@@ -168,7 +193,11 @@ impl Plan<'_> {
                 pod::field_env("NODE_NAME", "spec.nodeName"),
                 pod::field_env("POD_NAME", "metadata.name"),
             ]),
-            ports: Some(vec![ContainerPort { container_port: health, name: Some("health".into()), ..Default::default() }]),
+            ports: Some(vec![ContainerPort {
+                container_port: health,
+                name: Some("health".into()),
+                ..Default::default()
+            }]),
             readiness_probe: Some(probe("/readyz", 2)),
             liveness_probe: Some(probe("/healthz", 10)),
             volume_mounts: Some(vec![
@@ -196,7 +225,10 @@ impl Plan<'_> {
         for e in selector.match_expressions.iter().flatten() {
             wanted.push(requirement(&e.key, &e.operator, e.values.clone()));
         }
-        let term = NodeSelectorTerm { match_expressions: Some(wanted), match_fields: None };
+        let term = NodeSelectorTerm {
+            match_expressions: Some(wanted),
+            match_fields: None,
+        };
         Affinity {
             node_affinity: Some(NodeAffinity {
                 required_during_scheduling_ignored_during_execution: Some(NodeSelector {

@@ -15,7 +15,11 @@ pub fn pcapng(packets: u64) -> Vec<u8> {
     section.extend([0xff; 8]);
     block(&mut file, 0x0A0D_0D0A, &section);
     // LINKTYPE_ETHERNET, no snaplen, if_tsresol 9.
-    block(&mut file, 1, &[1, 0, 0, 0, 0, 0, 0, 0, 9, 0, 1, 0, 9, 0, 0, 0, 0, 0, 0, 0]);
+    block(
+        &mut file,
+        1,
+        &[1, 0, 0, 0, 0, 0, 0, 0, 9, 0, 1, 0, 9, 0, 0, 0, 0, 0, 0, 0],
+    );
     for n in 0..packets {
         let stamp = BASE_NS + n;
         let mut body = 0u32.to_le_bytes().to_vec();
@@ -52,7 +56,10 @@ pub fn manifest(job: &CaptureJob, file: &[u8], outcome: Outcome) -> Manifest {
     };
     Manifest {
         schema: MANIFEST_SCHEMA.into(),
-        job: identity(meta.name.as_deref().unwrap_or_default(), meta.uid.as_deref().unwrap_or_default()),
+        job: identity(
+            meta.name.as_deref().unwrap_or_default(),
+            meta.uid.as_deref().unwrap_or_default(),
+        ),
         tap: identity(&job.spec.tap_ref.name, "00000000-0000-0000-0000-000000000001"),
         node: job.spec.target_node.clone().unwrap_or_default(),
         interface: "mirror0".into(),
@@ -69,7 +76,11 @@ pub fn manifest(job: &CaptureJob, file: &[u8], outcome: Outcome) -> Manifest {
         started_at: at(BASE_NS),
         ended_at: at(BASE_NS + 2_000_000_000),
         outcome,
-        stop_reason: if outcome == Outcome::Succeeded { StopReason::Duration } else { StopReason::Error },
+        stop_reason: if outcome == Outcome::Succeeded {
+            StopReason::Duration
+        } else {
+            StopReason::Error
+        },
         packet_count: found.packets,
         size_bytes: measured.size_bytes,
         sha256: measured.sha256,
@@ -79,6 +90,9 @@ pub fn manifest(job: &CaptureJob, file: &[u8], outcome: Outcome) -> Manifest {
         last_packet: found.last_packet_ns.map(at),
         loss_balance: None,
         clock_source: "kernel-realtime".into(),
-        versions: Versions { runner: "0.1.0".into(), captured: "0.1.0".into() },
+        versions: Versions {
+            runner: "0.1.0".into(),
+            captured: "0.1.0".into(),
+        },
     }
 }

@@ -1,7 +1,5 @@
 //! What the kubelet of the one node would do, told by the test: pods start, end and go away.
 
-use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use k8s_openapi::api::core::v1::{Node, Pod};
@@ -15,8 +13,6 @@ pub struct Kubelet {
     client: Client,
     namespace: String,
     node: String,
-    /// While false, the sensors' pods do not become ready.
-    pub sensors_run: Arc<AtomicBool>,
     task: tokio::task::JoinHandle<()>,
 }
 
@@ -28,15 +24,23 @@ impl Kubelet {
             ("kubernetes.io/hostname".to_owned(), node.to_owned()),
             ("trawl.cloud/sensor".to_owned(), "true".to_owned()),
         ];
-        let meta = ObjectMeta { name: Some(node.into()), labels: Some(labels.into()), ..ObjectMeta::default() };
-        let object = Node { metadata: meta, ..Node::default() };
-        nodes.create(&PostParams::default(), &object).await.expect("a node can be registered");
-        let sensors_run = Arc::new(AtomicBool::new(true));
+        let meta = ObjectMeta {
+            name: Some(node.into()),
+            labels: Some(labels.into()),
+            ..ObjectMeta::default()
+        };
+        let object = Node {
+            metadata: meta,
+            ..Node::default()
+        };
+        nodes
+            .create(&PostParams::default(), &object)
+            .await
+            .expect("a node can be registered");
         let work = Work {
             nodes,
             pods: Api::namespaced(client.clone(), namespace),
             node: node.into(),
-            sensors_run: sensors_run.clone(),
         };
         work.heartbeat().await;
         let task = tokio::spawn(async move {
@@ -48,7 +52,12 @@ impl Kubelet {
                 tokio::time::sleep(Duration::from_millis(200)).await;
             }
         });
-        Self { client, namespace: namespace.into(), node: node.into(), sensors_run, task }
+        Self {
+            client,
+            namespace: namespace.into(),
+            node: node.into(),
+            task,
+        }
     }
 
     /// The runner of a capture ends with `code`; the pod with it.
@@ -70,7 +79,11 @@ impl Kubelet {
         let selected = ListParams::default().labels(&format!("{CAPTURE_JOB_UID_LABEL}={uid}"));
         for _ in 0..100 {
             let pods = self.pods().list(&selected).await.expect("pods can be listed");
-            if let Some(pod) = pods.items.into_iter().find(|p| p.spec.as_ref().is_some_and(|s| s.node_name.is_some())) {
+            if let Some(pod) = pods
+                .items
+                .into_iter()
+                .find(|p| p.spec.as_ref().is_some_and(|s| s.node_name.is_some()))
+            {
                 return pod;
             }
             tokio::time::sleep(Duration::from_millis(100)).await;
@@ -84,7 +97,9 @@ impl Kubelet {
 
     /// Takes the node away.
     pub async fn stop(self) {
-        let _ = Api::<Node>::all(self.client.clone()).delete(&self.node, &DeleteParams::default()).await;
+        let _ = Api::<Node>::all(self.client.clone())
+            .delete(&self.node, &DeleteParams::default())
+            .await;
         self.task.abort();
     }
 }
@@ -93,7 +108,6 @@ struct Work {
     nodes: Api<Node>,
     pods: Api<Pod>,
     node: String,
-    sensors_run: Arc<AtomicBool>,
 }
 
 impl Work {
@@ -104,15 +118,23 @@ impl Work {
             "type": "Ready", "status": "True", "reason": "KubeletReady", "message": "",
             "lastHeartbeatTime": now, "lastTransitionTime": now,
         }]}});
-        let _ = self.nodes.patch_status(&self.node, &PatchParams::default(), &Patch::Strategic(body)).await;
+        let _ = self
+            .nodes
+            .patch_status(&self.node, &PatchParams::default(), &Patch::Strategic(body))
+            .await;
     }
 
     async fn round(&self) {
-        let Ok(pods) = self.pods.list(&ListParams::default()).await else { return };
+        let Ok(pods) = self.pods.list(&ListParams::default()).await else {
+            return;
+        };
         for pod in pods {
             let name = pod.name_any();
             if pod.metadata.deletion_timestamp.is_some() {
-                let now = DeleteParams { grace_period_seconds: Some(0), ..DeleteParams::default() };
+                let now = DeleteParams {
+                    grace_period_seconds: Some(0),
+                    ..DeleteParams::default()
+                };
                 let _ = self.pods.delete(&name, &now).await;
                 continue;
             }
@@ -127,7 +149,7 @@ impl Work {
                     "initContainerStatuses": [container("reporter", true, running.clone())],
                     "containerStatuses": [container("runner", true, running)]});
                 patch_status(&self.pods, &name, status).await;
-            } else if pod.labels().contains_key(TAP_UID_LABEL) && self.sensors_run.load(Ordering::Relaxed) {
+            } else if pod.labels().contains_key(TAP_UID_LABEL) {
                 let status = json!({"phase": "Running",
                     "conditions": [{"type": "Ready", "status": "True"}],
                     "containerStatuses": [container("sensor", true, running)]});

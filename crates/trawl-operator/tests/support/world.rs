@@ -6,12 +6,18 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::{Duration, Instant};
 
 use bytes::Bytes;
+use k8s_openapi::api::authentication::v1::TokenRequest;
+use k8s_openapi::api::authorization::v1::SubjectAccessReview;
 use k8s_openapi::api::batch::v1::Job;
-use k8s_openapi::api::core::v1::Namespace;
+use k8s_openapi::api::core::v1::{Namespace, ServiceAccount};
+use k8s_openapi::api::rbac::v1::ClusterRoleBinding;
 use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomResourceDefinition;
 use k8s_openapi::jiff::Timestamp;
-use kube::api::{DeleteParams, ListParams, ObjectMeta, PostParams};
-use kube::config::{KubeConfigOptions, Kubeconfig};
+use kube::api::{
+    ApiResource, DeleteParams, DynamicObject, ListParams, ObjectMeta, Patch, PatchParams, PostParams,
+    TypeMeta,
+};
+use kube::config::{AuthInfo, KubeConfigOptions, Kubeconfig};
 use kube::{Api, Client, Config, ResourceExt};
 use serde_json::json;
 use tokio_util::sync::CancellationToken;
@@ -41,34 +47,66 @@ pub struct World {
     pub store_dir: tempfile::TempDir,
     pub limits: Limits,
     config: Installation,
+    operator_client: Client,
     operator: Option<(CancellationToken, tokio::task::JoinHandle<()>)>,
 }
 
 impl World {
     /// A fresh world with the operator running.
     pub async fn new() -> Self {
-        let client = client().await;
+        let kubeconfig = kubeconfig().await;
+        let client = Client::try_from(kubeconfig.clone()).expect("a client");
         install_crds(&client).await;
-        let name = format!("trawl-op-{}-{}", std::process::id(), NEXT.fetch_add(1, Ordering::Relaxed));
-        let meta = ObjectMeta { name: Some(name.clone()), ..ObjectMeta::default() };
+        let name = format!(
+            "trawl-op-{}-{}",
+            std::process::id(),
+            NEXT.fetch_add(1, Ordering::Relaxed)
+        );
+        let meta = ObjectMeta {
+            name: Some(name.clone()),
+            ..ObjectMeta::default()
+        };
         let namespaces: Api<Namespace> = Api::all(client.clone());
-        let object = Namespace { metadata: meta, ..Namespace::default() };
-        namespaces.create(&PostParams::default(), &object).await.expect("a namespace can be made");
+        let object = Namespace {
+            metadata: meta,
+            ..Namespace::default()
+        };
+        namespaces
+            .create(&PostParams::default(), &object)
+            .await
+            .expect("a namespace can be made");
+        let operator_client = operator_client(&client, kubeconfig, &name).await;
         let kubelet = Kubelet::start(client.clone(), &name, &name).await;
         let store_dir = tempfile::tempdir().expect("a directory");
         let config = installation(&name, store_dir.path().to_str().expect("UTF-8"));
         let limits = Limits::default();
-        let mut world =
-            Self { node: name.clone(), namespace: name, client, kubelet, store_dir, limits, config, operator: None };
+        let mut world = Self {
+            node: name.clone(),
+            namespace: name,
+            client,
+            kubelet,
+            store_dir,
+            limits,
+            config,
+            operator_client,
+            operator: None,
+        };
         world.start_operator();
         world
     }
 
     pub fn start_operator(&mut self) {
-        let ctx = Context::new(self.client.clone(), self.config.clone(), self.store(), self.limits);
+        let ctx = Context::new(
+            self.operator_client.clone(),
+            self.config.clone(),
+            self.store(),
+            self.limits,
+        );
         let stop = CancellationToken::new();
         let stopped = stop.clone();
-        let task = tokio::spawn(run(Arc::new(ctx), Readiness::default(), async move { stopped.cancelled().await }));
+        let task = tokio::spawn(run(Arc::new(ctx), Readiness::default(), async move {
+            stopped.cancelled().await
+        }));
         self.operator = Some((stop, task));
     }
 
@@ -91,7 +129,10 @@ impl World {
 
     /// Makes the store unreachable, or gives it back.
     pub fn lose_store(&self, lost: bool) {
-        let (here, away) = (self.store_dir.path().to_owned(), self.store_dir.path().with_extension("away"));
+        let (here, away) = (
+            self.store_dir.path().to_owned(),
+            self.store_dir.path().with_extension("away"),
+        );
         if lost {
             std::fs::rename(&here, &away).expect("the store can be moved away");
             // A file in its place cannot be read as a directory.
@@ -123,7 +164,10 @@ impl World {
                 "analyzers": {"suricata": {"enabled": true, "resources": {
                     "requests": {"cpu": "500m", "memory": "512Mi"}, "limits": {"cpu": "1", "memory": "1Gi"}}}}}});
         let tap = serde_json::from_value(tap).expect("a tap");
-        self.taps().create(&PostParams::default(), &tap).await.expect("the tap is accepted")
+        self.taps()
+            .create(&PostParams::default(), &tap)
+            .await
+            .expect("the tap is accepted")
     }
 
     /// What the sensor of a tap reports now.
@@ -133,23 +177,36 @@ impl World {
         let status = json!({"targets": [{"nodeName": self.node, "interface": "mirror0", "reporterInstance": "p/1",
             "heartbeatTime": at, "packetsObserved": packets, "kernelDrops": 0, "duplication": "Unknown",
             "rejectedRecords": 0, "analyzers": [{"name": "Suricata", "healthy": false, "reason": "not run"}]}]});
-        apply_status(&self.taps(), &manager, &tap.name_any(), Some(&uid), &status).await.expect("the sensor may report");
+        apply_status(&self.taps(), &manager, &tap.name_any(), Some(&uid), &status)
+            .await
+            .expect("the sensor may report");
     }
 
     /// The note that the sensor's current pod leaves.
     pub async fn sensor_notes(&self, tap: &NetworkTap, note: serde_json::Value) {
         let name = tap_objects_name(&tap.uid().expect("a UID"));
-        let selected = ListParams::default().labels(&format!("trawl.cloud/tap-uid={}", tap.uid().expect("a UID")));
+        let selected =
+            ListParams::default().labels(&format!("trawl.cloud/tap-uid={}", tap.uid().expect("a UID")));
         let pod = eventually("the sensor's pod", async || {
-            self.kubelet.pods().list(&selected).await.ok()?.items.into_iter().next()
+            self.kubelet
+                .pods()
+                .list(&selected)
+                .await
+                .ok()?
+                .items
+                .into_iter()
+                .next()
         })
         .await;
         let mut note = note;
         note["pod"] = pod.name_any().into();
         let body = json!({"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": name},
             "data": {self.node.as_str(): note.to_string()}});
-        let api: Api<k8s_openapi::api::core::v1::ConfigMap> = Api::namespaced(self.client.clone(), &self.namespace);
-        apply(&api, &sensor_field_manager(&self.node), &name, &body).await.expect("the sensor may leave a note");
+        let api: Api<k8s_openapi::api::core::v1::ConfigMap> =
+            Api::namespaced(self.client.clone(), &self.namespace);
+        apply(&api, &sensor_field_manager(&self.node), &name, &body)
+            .await
+            .expect("the sensor may leave a note");
     }
 
     /// A tap on which captures can start.
@@ -157,20 +214,36 @@ impl World {
         let tap = self.make_tap(name).await;
         self.sensor_reports(&tap, 1, Timestamp::now()).await;
         self.tap_until(name, "WorkloadReady", |s| {
-            s.conditions.iter().any(|c| c.type_ == "WorkloadReady" && c.status == "True")
+            s.conditions
+                .iter()
+                .any(|c| c.type_ == "WorkloadReady" && c.status == "True")
         })
         .await;
         tap
     }
 
-    pub async fn tap_until(&self, name: &str, what: &str, done: impl Fn(&NetworkTapStatus) -> bool) -> NetworkTapStatus {
+    pub async fn tap_until(
+        &self,
+        name: &str,
+        what: &str,
+        done: impl Fn(&NetworkTapStatus) -> bool,
+    ) -> NetworkTapStatus {
         let start = Instant::now();
         loop {
-            let status = self.taps().get(name).await.expect("the tap").status.unwrap_or_default();
+            let status = self
+                .taps()
+                .get(name)
+                .await
+                .expect("the tap")
+                .status
+                .unwrap_or_default();
             if done(&status) {
                 return status;
             }
-            assert!(start.elapsed() < Duration::from_secs(40), "tap {name}: {what} did not come: {status:#?}");
+            assert!(
+                start.elapsed() < Duration::from_secs(40),
+                "tap {name}: {what} did not come: {status:#?}"
+            );
             tokio::time::sleep(Duration::from_millis(50)).await;
         }
     }
@@ -181,28 +254,48 @@ impl World {
             "spec": {"requestType": "Manual", "tapRef": {"name": tap}, "targetNode": self.node,
                 "filter": "tcp port 80", "duration": "2s", "snaplen": 0, "maxSize": "1Mi", "retention": "1h"}});
         let job = serde_json::from_value(job).expect("a capture");
-        self.captures().create(&PostParams::default(), &job).await.expect("the capture is accepted")
+        self.captures()
+            .create(&PostParams::default(), &job)
+            .await
+            .expect("the capture is accepted")
     }
 
-    pub async fn until(&self, name: &str, what: &str, done: impl Fn(&CaptureJobStatus) -> bool) -> CaptureJobStatus {
+    pub async fn until(
+        &self,
+        name: &str,
+        what: &str,
+        done: impl Fn(&CaptureJobStatus) -> bool,
+    ) -> CaptureJobStatus {
         let start = Instant::now();
         loop {
-            let status = self.captures().get(name).await.expect("the capture").status.unwrap_or_default();
+            let status = self
+                .captures()
+                .get(name)
+                .await
+                .expect("the capture")
+                .status
+                .unwrap_or_default();
             if done(&status) {
                 return status;
             }
-            assert!(start.elapsed() < Duration::from_secs(40), "capture {name}: {what} did not come: {status:#?}");
+            assert!(
+                start.elapsed() < Duration::from_secs(40),
+                "capture {name}: {what} did not come: {status:#?}"
+            );
             tokio::time::sleep(Duration::from_millis(50)).await;
         }
     }
 
     pub async fn until_phase(&self, name: &str, phase: JobPhase) -> CaptureJobStatus {
-        self.until(name, &format!("{phase:?}"), |s| s.phase == Some(phase)).await
+        self.until(name, &format!("{phase:?}"), |s| s.phase == Some(phase))
+            .await
     }
 
     /// What the reporter writes; `fields` is everything that it has said so far.
     pub async fn report(&self, name: &str, fields: serde_json::Value) {
-        apply_status(&self.captures(), REPORTER_FIELD_MANAGER, name, None, &fields).await.expect("the reporter may report");
+        apply_status(&self.captures(), REPORTER_FIELD_MANAGER, name, None, &fields)
+            .await
+            .expect("the reporter may report");
     }
 
     /// Puts capture and manifest where the runner would.
@@ -210,19 +303,49 @@ impl World {
         let (namespace, uid) = (&self.namespace, job.uid().expect("a UID"));
         let store = self.store();
         let file = Bytes::copy_from_slice(file);
-        store.put_if_absent(&capture_key(namespace, &uid), file).await.expect("the capture is stored");
+        store
+            .put_if_absent(&capture_key(namespace, &uid), file)
+            .await
+            .expect("the capture is stored");
         let text = Bytes::from(manifest.to_json().expect("a manifest"));
-        store.put_if_absent(&manifest_key(namespace, &uid), text).await.expect("the manifest is stored");
+        store
+            .put_if_absent(&manifest_key(namespace, &uid), text)
+            .await
+            .expect("the manifest is stored");
     }
 
     pub async fn objects(&self, uid: &str) -> usize {
-        self.store().list(&format!("captures/{}/{uid}", self.namespace)).await.expect("the store lists").len()
+        self.store()
+            .list(&format!("captures/{}/{uid}", self.namespace))
+            .await
+            .expect("the store lists")
+            .len()
     }
 
     /// Every Job that was ever made for a capture and still is.
     pub async fn jobs_of(&self, uid: &str) -> Vec<Job> {
         let selected = ListParams::default().labels(&format!("trawl.cloud/capturejob-uid={uid}"));
-        self.jobs().list(&selected).await.expect("Jobs can be listed").items
+        self.jobs()
+            .list(&selected)
+            .await
+            .expect("Jobs can be listed")
+            .items
+    }
+
+    /// What the API server says that an account of this namespace may do.
+    pub async fn may(&self, account: &str, verb: &str, group: &str, resource: &str, name: &str) -> bool {
+        let (resource, subresource) = resource.split_once('/').unwrap_or((resource, ""));
+        let review = json!({"metadata": {}, "spec": {
+            "user": format!("system:serviceaccount:{}:{account}", self.namespace),
+            "resourceAttributes": {"namespace": self.namespace, "verb": verb, "group": group,
+                "resource": resource, "subresource": subresource, "name": name}}});
+        let review: SubjectAccessReview = serde_json::from_value(review).expect("a review");
+        let api: Api<SubjectAccessReview> = Api::all(self.client.clone());
+        let answer = api
+            .create(&PostParams::default(), &review)
+            .await
+            .expect("an answer");
+        answer.status.expect("a verdict").allowed
     }
 
     /// Leaves nothing behind in the cluster.
@@ -233,16 +356,33 @@ impl World {
         let (all, how) = (ListParams::default(), DeleteParams::default());
         let _ = self.captures().delete_collection(&how, &all).await;
         eventually("all captures to be gone", async || {
-            self.captures().list(&all).await.ok()?.items.is_empty().then_some(())
+            self.captures()
+                .list(&all)
+                .await
+                .ok()?
+                .items
+                .is_empty()
+                .then_some(())
         })
         .await;
         self.kill_operator().await;
-        let _ = Api::<Namespace>::all(self.client.clone()).delete(&self.namespace, &how).await;
+        let _ = Api::<Namespace>::all(self.client.clone())
+            .delete(&self.namespace, &how)
+            .await;
         eventually("all pods to be gone", async || {
-            self.kubelet.pods().list(&all).await.ok()?.items.is_empty().then_some(())
+            self.kubelet
+                .pods()
+                .list(&all)
+                .await
+                .ok()?
+                .items
+                .is_empty()
+                .then_some(())
         })
         .await;
         self.kubelet.stop().await;
+        let bindings = Api::<ClusterRoleBinding>::all(self.client.clone());
+        let _ = bindings.delete(&self.namespace, &how).await;
     }
 }
 
@@ -252,32 +392,91 @@ pub async fn eventually<T>(what: &str, look: impl AsyncFn() -> Option<T>) -> T {
         if let Some(found) = look().await {
             return found;
         }
-        assert!(start.elapsed() < Duration::from_secs(40), "{what} did not come in 40 s");
+        assert!(
+            start.elapsed() < Duration::from_secs(40),
+            "{what} did not come in 40 s"
+        );
         tokio::time::sleep(Duration::from_millis(100)).await;
     }
 }
 
-async fn client() -> Client {
+async fn kubeconfig() -> Config {
     let path = std::env::var("TRAWL_TEST_KUBECONFIG")
         .expect("TRAWL_TEST_KUBECONFIG must name a kubeconfig of a real API server: run dev/test api");
     trawl_kube::startup::install_crypto();
     let kubeconfig = Kubeconfig::read_from(path).expect("the kubeconfig can be read");
-    let options = KubeConfigOptions::default();
-    let config = Config::from_custom_kubeconfig(kubeconfig, &options).await.expect("the kubeconfig is complete");
-    Client::try_from(config).expect("a client")
+    Config::from_custom_kubeconfig(kubeconfig, &KubeConfigOptions::default())
+        .await
+        .expect("the kubeconfig is complete")
+}
+
+/// A client that may do what `deploy/base/operator-rbac.yaml` allows, and nothing else.
+async fn operator_client(admin: &Client, mut config: Config, namespace: &str) -> Client {
+    let path = concat!(
+        env!("CARGO_MANIFEST_DIR"),
+        "/../../deploy/base/operator-rbac.yaml"
+    );
+    let text = std::fs::read_to_string(path).expect("the operator's rights");
+    let objects: Vec<serde_json::Value> = serde_saphyr::from_multiple(&text).expect("YAML");
+    for mut object in objects {
+        let kind = object["kind"].as_str().expect("a kind").to_owned();
+        let types = TypeMeta {
+            api_version: object["apiVersion"].as_str().unwrap().into(),
+            kind: kind.clone(),
+        };
+        let resource = ApiResource::from_gvk(&types.try_into().expect("a known form"));
+        // A ClusterRoleBinding of each world has its own name, as its subject has.
+        if kind == "ClusterRoleBinding" {
+            object["metadata"]["name"] = namespace.into();
+        }
+        if let Some(subjects) = object.get_mut("subjects").and_then(|s| s.as_array_mut()) {
+            subjects
+                .iter_mut()
+                .for_each(|s| s["namespace"] = namespace.into());
+        }
+        let api: Api<DynamicObject> = if kind.starts_with("Cluster") {
+            Api::all_with(admin.clone(), &resource)
+        } else {
+            Api::namespaced_with(admin.clone(), namespace, &resource)
+        };
+        let name = object["metadata"]["name"].as_str().expect("a name").to_owned();
+        let params = PatchParams::apply("trawl-test").force();
+        api.patch(&name, &params, &Patch::Apply(&object))
+            .await
+            .expect("the right is accepted");
+    }
+    let accounts: Api<ServiceAccount> = Api::namespaced(admin.clone(), namespace);
+    let request = TokenRequest::default();
+    let token = accounts
+        .create_token_request("trawl-operator", &PostParams::default(), &request)
+        .await
+        .expect("a token");
+    config.auth_info = AuthInfo {
+        token: Some(token.status.expect("a token").token.into()),
+        ..AuthInfo::default()
+    };
+    Client::try_from(config).expect("the operator's client")
 }
 
 async fn install_crds(client: &Client) {
     let api: Api<CustomResourceDefinition> = Api::all(client.clone());
     for kind in ["networktaps", "capturejobs"] {
-        let path = format!("{}/../../crds/trawl.cloud_{kind}.yaml", env!("CARGO_MANIFEST_DIR"));
+        let path = format!(
+            "{}/../../crds/trawl.cloud_{kind}.yaml",
+            env!("CARGO_MANIFEST_DIR")
+        );
         let text = std::fs::read_to_string(&path).expect("the generated CRD");
         let crd: serde_json::Value = serde_saphyr::from_str(&text).expect("YAML");
         let name = format!("{kind}.trawl.cloud");
-        apply(&api, "trawl-test", &name, &crd).await.expect("the CRD is accepted");
+        apply(&api, "trawl-test", &name, &crd)
+            .await
+            .expect("the CRD is accepted");
         eventually("the CRD to be established", async || {
             let conditions = api.get(&name).await.ok()?.status?.conditions?;
-            conditions.iter().any(|c| c.type_ == "Established" && c.status == "True").then_some(())
+            conditions
+                .iter()
+                .any(|c| c.type_ == "Established" && c.status == "True")
+                .then_some(())
         })
         .await;
     }
@@ -288,12 +487,18 @@ fn installation(namespace: &str, store: &str) -> Installation {
     Installation {
         api_version: trawl_config::installation::API_VERSION.into(),
         namespace: namespace.into(),
-        images: Images { runner: image("runner"), reporter: image("reporter"), sensor: image("sensor") },
+        images: Images {
+            runner: image("runner"),
+            reporter: image("reporter"),
+            sensor: image("sensor"),
+        },
         captured: Captured::default(),
         store: StoreConfig {
             profile: "test".into(),
             backend: StoreBackend::Directory(DirectoryConfig { path: store.into() }),
         },
-        secrets: StoreSecrets { runner: "trawl-store-runner".into() },
+        secrets: StoreSecrets {
+            runner: "trawl-store-runner".into(),
+        },
     }
 }
