@@ -29,26 +29,76 @@ pub fn sanitize(text: &str) -> String {
         .chars()
         .map(|c| if is_unprintable(c) { ' ' } else { c })
         .collect();
-    let flat = hide_private_keys(&flat);
-    let mut out = String::with_capacity(flat.len());
-    let mut hide_next = false;
-    let mut named = false;
-    let mut words = flat.split(' ').peekable();
-    while let Some(word) = words.next() {
-        if hide_next && !word.is_empty() {
-            hide_next = is_scheme(word);
-            out.push_str(if hide_next { word } else { REDACTED });
-        } else {
-            let (clean, announces) = clean_word(word);
-            out.push_str(&clean);
-            hide_next = hide_next || announces || (named && matches!(word, "=" | ":"));
+    let clean = hide_url_credentials(&hide_private_keys(&flat));
+    let mut out = String::with_capacity(clean.len());
+    let mut rest = clean.as_str();
+    while let Some(first) = rest.chars().next() {
+        let end = rest.find(is_separator).unwrap_or(rest.len());
+        if end == 0 {
+            out.push(first);
+            rest = &rest[first.len_utf8()..];
+            continue;
         }
-        named = names_a_secret(word);
-        if words.peek().is_some() {
-            out.push(' ');
+        let (piece, tail) = rest.split_at(end);
+        out.push_str(if is_jwt(piece) { REDACTED } else { piece });
+        let (shown, hidden) = secret_after(piece, tail);
+        out.push_str(&tail[..shown]);
+        if hidden > 0 {
+            out.push_str(REDACTED);
         }
+        rest = &tail[shown + hidden..];
     }
     out
+}
+
+/// How many bytes of `tail`, which follows `piece`, are to be shown, and how many after them are a secret.
+fn secret_after(piece: &str, tail: &str) -> (usize, usize) {
+    if is_scheme(piece) {
+        let shown = tail.len() - tail.trim_start_matches(' ').len();
+        let hidden = credential(&tail[shown..]);
+        let opaque = piece.eq_ignore_ascii_case("bearer") || looks_encoded(&tail[shown..shown + hidden]);
+        return if shown > 0 && opaque {
+            (shown, hidden)
+        } else {
+            (0, 0)
+        };
+    }
+    if !names_a_secret(piece) {
+        return (0, 0);
+    }
+    let after_name = tail.trim_start_matches(is_quote).trim_start_matches(' ');
+    let Some(after_operator) = after_name.strip_prefix(['=', ':']) else {
+        return (0, 0);
+    };
+    let value = after_operator.trim_start_matches(' ');
+    let inner = value.trim_start_matches(is_quote);
+    let shown = tail.len() - inner.len();
+    let quote = value[..value.len() - inner.len()].chars().next_back();
+    let hidden = match quote {
+        Some(quote) => inner.find(quote).unwrap_or(inner.len()),
+        None => credential(inner),
+    };
+    // An escaped closing quote leaves its escape outside.
+    let hidden = hidden - (inner[..hidden].len() - inner[..hidden].trim_end_matches('\\').len());
+    if quote.is_none() && is_scheme(&inner[..hidden]) {
+        (shown, 0)
+    } else {
+        (shown, hidden)
+    }
+}
+
+/// Length of a value without quotes around it.
+fn credential(text: &str) -> usize {
+    text.find(|c: char| c == ' ' || c == '&' || is_quote(c) && c != '\\')
+        .unwrap_or(text.len())
+}
+
+fn looks_encoded(text: &str) -> bool {
+    let base64 = |b: u8| b.is_ascii_alphanumeric() || matches!(b, b'+' | b'/' | b'=' | b'-' | b'_');
+    text.bytes().all(base64)
+        && text
+            .bytes()
+            .any(|b| b.is_ascii_uppercase() || b.is_ascii_digit() || b == b'=')
 }
 
 /// Control characters, and those that reorder or hide what a reader sees.
@@ -80,56 +130,13 @@ fn hide_private_keys(text: &str) -> String {
     format!("{head}{block}{}", hide_private_keys(&tail[end..]))
 }
 
-/// The word without its secrets, and whether the next word is a secret.
-fn clean_word(word: &str) -> (String, bool) {
-    if is_scheme(word) {
-        return (word.to_owned(), true);
-    }
-    let word = hide_url_credentials(word);
-    let mut out = String::with_capacity(word.len());
-    let mut rest = word.as_str();
-    let mut announces = false;
-    while !rest.is_empty() {
-        let end = rest.find(is_separator).unwrap_or(rest.len());
-        let (piece, tail) = rest.split_at(end);
-        let next = if is_jwt(piece) { REDACTED } else { piece };
-        out.push_str(next);
-        rest = tail;
-        // `name=value` and `name:value`, with or without quotes around either.
-        let operator_at = rest
-            .find(|c| c == '=' || c == ':')
-            .filter(|at| rest[..*at].chars().all(is_quote));
-        if let Some(at) = operator_at.filter(|_| names_a_secret(piece)) {
-            let (operator, value) = rest.split_at(at + 1);
-            let open = value.len() - value.trim_start_matches(is_quote).len();
-            let (quotes, value) = value.split_at(open);
-            out.push_str(operator);
-            out.push_str(quotes);
-            let end = value.find(ends_a_value).unwrap_or(value.len());
-            let (secret, tail) = value.split_at(end);
-            let pending = secret.is_empty() && tail.is_empty();
-            announces = pending || is_scheme(secret);
-            out.push_str(if secret.is_empty() || is_scheme(secret) {
-                secret
-            } else {
-                REDACTED
-            });
-            rest = tail;
-        } else if let Some(c) = rest.chars().next() {
-            out.push(c);
-            rest = &rest[c.len_utf8()..];
-        }
-    }
-    (out, announces)
-}
-
 /// `scheme://user:password@host` loses what stands before the `@`.
 fn hide_url_credentials(word: &str) -> String {
     let Some(start) = word.find("://") else {
         return word.to_owned();
     };
     let (head, tail) = word.split_at(start + 3);
-    let authority = tail.find(['/', '?', '#', '"', '\'']).unwrap_or(tail.len());
+    let authority = tail.find([' ', '/', '?', '#', '"', '\'']).unwrap_or(tail.len());
     match tail[..authority].rfind('@') {
         Some(at) => format!("{head}{REDACTED}{}", hide_url_credentials(&tail[at..])),
         None => format!("{head}{}", hide_url_credentials(tail)),
@@ -137,25 +144,17 @@ fn hide_url_credentials(word: &str) -> String {
 }
 
 fn is_separator(c: char) -> bool {
-    matches!(
-        c,
-        '=' | ':' | '&' | '?' | ',' | ';' | '"' | '\'' | '`' | '{' | '}' | '(' | ')' | '<' | '>' | '/' | '|'
-    )
+    " =:&?,;{}()<>/|".contains(c) || is_quote(c)
 }
 
 fn is_quote(c: char) -> bool {
     matches!(c, '"' | '\'' | '`' | '\\')
 }
 
-fn ends_a_value(c: char) -> bool {
-    matches!(c, '&' | ',' | ';' | '"' | '\'' | '`' | '}' | ')' | '>' | '|')
-}
-
 fn is_scheme(word: &str) -> bool {
-    let bare = word.trim_matches(|c: char| !c.is_ascii_alphanumeric());
     ["bearer", "basic"]
         .iter()
-        .any(|scheme| bare.eq_ignore_ascii_case(scheme))
+        .any(|scheme| word.eq_ignore_ascii_case(scheme))
 }
 
 /// Three base64url parts, the first of which is the beginning of a JSON object.

@@ -34,6 +34,9 @@ fn secrets_do_not_survive() {
         ("aws.secretAccessKey: 'abc/def'".into(), "abc/def"),
         ("{\"password\":\"hunter2\",\"user\":\"x\"}".into(), "hunter2"),
         ("{\\\"token\\\":\\\"hunter2\\\"}".into(), "hunter2"),
+        ("password=\"two words\" user=x".into(), "words"),
+        ("password=a,b;c)d".into(), "c)d"),
+        ("password='unclosed and long".into(), "long"),
         ("access-key-id=AKIAEXAMPLE".into(), "AKIAEXAMPLE"),
         ("api_key:hunter2;next".into(), "hunter2"),
         (
@@ -56,6 +59,7 @@ fn what_an_operator_needs_to_read_survives() {
         "GET https://s3/b/k?list-type=2&prefix=captures/",
         "user alice@example.test may not read secrets",
         "the token was refused",
+        "basic checks passed, bearer",
         "host fe80::1 port 443",
         "-----BEGIN CERTIFICATE----- MIIB -----END CERTIFICATE-----",
         "sha256:0b8f2e99 differs",

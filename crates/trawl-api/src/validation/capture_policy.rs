@@ -11,12 +11,14 @@ use crate::{
 };
 
 impl CapturePolicySpec {
-    /// Every rule that this spec breaks; empty when it is sound. The template is checked for its form only.
+    /// Every rule that this spec breaks; empty when it is sound. Whether the filter that
+    /// the template becomes compiles is not looked at.
     pub fn validate(&self) -> Vec<FieldProblem> {
         let mut problems = Problems::default();
         problems.name("spec.tapRef.name", &self.tap_ref.name);
         trigger(&mut problems, &self.trigger);
         bounds(&mut problems, &self.capture);
+        template(&mut problems, self);
         problems.optional_duration("spec.retention", self.retention.as_ref(), limits::RETENTION);
         problems.range(
             "spec.rateLimit.maxCapturesPerHour",
@@ -133,4 +135,44 @@ fn bounds(problems: &mut Problems, capture: &CaptureBounds) {
         capture.pre_trigger.as_ref(),
         limits::PRE_TRIGGER,
     );
+}
+
+/// Placeholders that have a value for every trigger.
+const FLOW_PLACEHOLDERS: [&str; 5] = [
+    "source.ip",
+    "source.port",
+    "destination.ip",
+    "destination.port",
+    "protocol",
+];
+const SURICATA_PLACEHOLDERS: [&str; 3] = ["suricata.ruleID", "suricata.severity", "suricata.category"];
+const HUBBLE_PLACEHOLDERS: [&str; 3] = [
+    "hubble.dropReason",
+    "hubble.sourceNamespace",
+    "hubble.destinationNamespace",
+];
+
+fn template(problems: &mut Problems, spec: &CapturePolicySpec) {
+    let field = "spec.capture.filterTemplate";
+    let special = match spec.trigger.type_ {
+        TriggerType::SuricataAlert => SURICATA_PLACEHOLDERS,
+        TriggerType::HubbleDrop => HUBBLE_PLACEHOLDERS,
+    };
+    let mut rest = spec.capture.filter_template.as_deref().unwrap_or_default();
+    while let Some(start) = rest.find(['{', '}']) {
+        let inner = rest[start..]
+            .strip_prefix("{{")
+            .and_then(|tail| tail.split_once("}}"));
+        let Some((name, tail)) = inner else {
+            return problems.add(field, "must have braces only around placeholders");
+        };
+        let name = name.trim_matches(' ');
+        if !FLOW_PLACEHOLDERS.contains(&name) && !special.contains(&name) {
+            return problems.add(
+                field,
+                "must use only placeholders that the trigger has a value for",
+            );
+        }
+        rest = tail;
+    }
 }

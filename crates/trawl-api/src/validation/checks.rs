@@ -97,13 +97,11 @@ impl Problems {
     }
 
     pub fn sha256_form(&mut self, field: &str, text: &str) {
-        let holds = text.strip_prefix("sha256:").is_some_and(|hex| {
-            hex.len() == 64
-                && hex
-                    .bytes()
-                    .all(|b| b.is_ascii_digit() || (b'a'..=b'f').contains(&b))
-        });
-        self.require(holds, field, "must be sha256: and 64 lower-case hex digits");
+        self.require(
+            is_sha256_form(text),
+            field,
+            "must be sha256: and 64 lower-case hex digits",
+        );
     }
 
     pub fn one_to<T: Eq + Hash>(&mut self, field: &str, list: &[T], min: usize, max: usize) {
@@ -138,7 +136,8 @@ pub fn is_label(label: &str) -> bool {
         && label.bytes().all(|b| plain(b) || b == b'-')
 }
 
-fn is_subdomain(name: &str) -> bool {
+/// A DNS subdomain, as names of objects are.
+pub fn is_subdomain(name: &str) -> bool {
     let plain = |b: u8| b.is_ascii_lowercase() || b.is_ascii_digit();
     let part = |part: &str| {
         part.bytes().next().is_some_and(plain)
@@ -146,4 +145,14 @@ fn is_subdomain(name: &str) -> bool {
             && part.bytes().all(|b| plain(b) || b == b'-')
     };
     name.len() <= limits::MAX_NAME && name.split('.').all(part)
+}
+
+/// `sha256:` and 64 lower-case hex digits.
+pub fn is_sha256_form(text: &str) -> bool {
+    text.strip_prefix("sha256:").is_some_and(|hex| {
+        hex.len() == 64
+            && hex
+                .bytes()
+                .all(|b| b.is_ascii_digit() || (b'a'..=b'f').contains(&b))
+    })
 }

@@ -31,6 +31,3 @@ pub fn summary(problems: &[FieldProblem]) -> String {
     let lines: Vec<String> = problems.iter().map(ToString::to_string).collect();
     lines.join("; ")
 }
-
-#[cfg(test)]
-mod tests;

@@ -7,7 +7,10 @@ use k8s_openapi::{
     apimachinery::pkg::{api::resource::Quantity, apis::meta::v1::LabelSelector},
 };
 
-use super::{FieldProblem, checks::Problems};
+use super::{
+    FieldProblem,
+    checks::{self, Problems},
+};
 use crate::{AnalyzerConfig, InterfaceSource, NetworkTapSpec, TapType, quantities::nanos};
 
 impl NetworkTapSpec {
@@ -56,6 +59,14 @@ fn interface_source(problems: &mut Problems, field: &str, source: &InterfaceSour
     problems.interface(&format!("{field}.interface"), &source.interface);
     let field = format!("{field}.nodeSelector");
     problems.require(!is_empty(&source.node_selector), &field, "must not be empty");
+    for (key, value) in source.node_selector.match_labels.iter().flatten() {
+        let holds = is_label_key(key) && is_label_value(value);
+        problems.require(
+            holds,
+            format!("{field}.matchLabels"),
+            "must hold label keys and label values",
+        );
+    }
     for (index, expression) in source
         .node_selector
         .match_expressions
@@ -64,6 +75,11 @@ fn interface_source(problems: &mut Problems, field: &str, source: &InterfaceSour
         .enumerate()
     {
         let field = format!("{field}.matchExpressions[{index}]");
+        problems.require(
+            is_label_key(&expression.key),
+            format!("{field}.key"),
+            "must be a label key",
+        );
         let given = expression.values.as_ref().is_some_and(|v| !v.is_empty());
         match expression.operator.as_str() {
             "In" | "NotIn" => {
@@ -89,6 +105,23 @@ fn is_empty(selector: &LabelSelector) -> bool {
         && selector.match_expressions.as_ref().is_none_or(Vec::is_empty)
 }
 
+fn is_label_key(key: &str) -> bool {
+    let (prefix, name) = key
+        .split_once('/')
+        .map_or((None, key), |(prefix, name)| (Some(prefix), name));
+    prefix.is_none_or(checks::is_subdomain) && !name.is_empty() && is_label_value(name)
+}
+
+fn is_label_value(value: &str) -> bool {
+    let ends = |b: Option<u8>| b.is_none_or(|b| b.is_ascii_alphanumeric());
+    value.len() <= 63
+        && ends(value.bytes().next())
+        && ends(value.bytes().last())
+        && value
+            .bytes()
+            .all(|b| b.is_ascii_alphanumeric() || b"-_.".contains(&b))
+}
+
 fn analyzer(problems: &mut Problems, field: &str, config: &AnalyzerConfig) {
     resources(problems, field, config);
     if let Some(content) = &config.custom_content {
@@ -97,7 +130,10 @@ fn analyzer(problems: &mut Problems, field: &str, config: &AnalyzerConfig) {
             .split_once('@')
             .is_some_and(|(repository, digest)| {
                 let last = repository.rsplit('/').next().unwrap_or_default();
-                !last.is_empty() && !last.contains(':') && content.reference.len() <= 512 && is_digest(digest)
+                !last.is_empty()
+                    && !last.contains(':')
+                    && content.reference.len() <= 512
+                    && checks::is_sha256_form(digest)
             });
         problems.require(
             pinned,
@@ -105,15 +141,6 @@ fn analyzer(problems: &mut Problems, field: &str, config: &AnalyzerConfig) {
             "must be repository@sha256:<64 hex digits>, without a tag",
         );
     }
-}
-
-fn is_digest(text: &str) -> bool {
-    text.strip_prefix("sha256:").is_some_and(|hex| {
-        hex.len() == 64
-            && hex
-                .bytes()
-                .all(|b| b.is_ascii_digit() || (b'a'..=b'f').contains(&b))
-    })
 }
 
 fn resources(problems: &mut Problems, field: &str, config: &AnalyzerConfig) {

@@ -3,12 +3,13 @@
 use std::time::Duration;
 
 use trawl_api::conditions::{ConditionType, Reason, Truth};
+use trawl_api::validation::summary;
 use trawl_api::{FailureReason, JobPhase, Outcome};
 
 use super::facts::{Action, ArtifactFact, CaptureFacts, Decision, JobFact, VerifiedArtifact};
 use super::ready::{NotReady, readiness};
 use super::status::{Draft, OWNED, deadline, ever_created};
-use super::{cleanup, failure, spec};
+use super::{cleanup, failure};
 
 /// What to write and do about a CaptureJob, given all that is known about it.
 pub fn decide(f: &CaptureFacts<'_>) -> Decision {
@@ -35,9 +36,11 @@ pub fn decide(f: &CaptureFacts<'_>) -> Decision {
 
 /// A job that has ended stays as it is; only a changed retention moves its deadline.
 fn terminal(f: &CaptureFacts<'_>) -> Decision {
-    let mismatch = f.status.failure.as_ref().is_some_and(|x| x.reason == FailureReason::ArtifactMismatch);
-    // Deleting is repeated because the operator may have stopped between the status and the deletion.
-    let actions = if mismatch { vec![Action::DeleteArtifact] } else { vec![] };
+    // A failed capture without an artifact leaves no object behind. Deleting is repeated at each look, because the
+    // operator may have stopped between status and deletion, and a runner's last upload may come late.
+    let ran = f.status.failure.as_ref().is_some_and(|x| x.attempts > 0);
+    let leftover = f.status.phase == Some(JobPhase::Failed) && f.status.artifact.is_none() && ran;
+    let actions = if leftover { vec![Action::DeleteArtifact] } else { vec![] };
     let wanted = if f.status.artifact.is_some() && f.status.phase != Some(JobPhase::Expired) {
         deadline(f, f.status.completed_at.as_ref().map(|t| t.0))
     } else {
@@ -64,12 +67,14 @@ fn terminal(f: &CaptureFacts<'_>) -> Decision {
 }
 
 fn live(f: &CaptureFacts<'_>) -> Decision {
-    let problems = spec::check_spec(f.spec);
+    let problems = f.spec.validate();
     if let Some(first) = problems.first().filter(|_| !ever_created(f.status) && f.job == JobFact::Absent) {
         let mut draft = Draft::new(f);
-        let message = spec::describe(&problems);
+        let message = summary(&problems);
+        let reason =
+            if first.field == "spec.filter" { FailureReason::InvalidFilter } else { FailureReason::InvalidBounds };
         draft.say(ConditionType::Accepted, Truth::False, Reason::InvalidSpec, message.clone());
-        draft.fail(first.failure(), &message);
+        draft.fail(reason, &message);
         return ended(draft, vec![]);
     }
     match &f.artifact {
@@ -85,7 +90,7 @@ fn live(f: &CaptureFacts<'_>) -> Decision {
             draft.say(ConditionType::ArtifactVerified, Truth::Unknown, Reason::StorageFailure, message.clone());
             waiting(f, draft, vec![])
         }
-        ArtifactFact::NotLooked | ArtifactFact::Absent => by_job(f),
+        ArtifactFact::NotLooked | ArtifactFact::Absent | ArtifactFact::Incomplete(_) => by_job(f),
     }
 }
 
@@ -131,6 +136,8 @@ fn by_job(f: &CaptureFacts<'_>) -> Decision {
             ended(draft, vec![])
         }
         JobFact::Active if f.status.runner_result.is_none() => waiting(f, draft(f), vec![]),
+        // The Job is gone but a runner is still ending: it may yet store what it has.
+        JobFact::Absent | JobFact::Foreign if f.cleanup.pods => waiting(f, draft(f), vec![]),
         _ if f.artifact == ArtifactFact::NotLooked => {
             let mut draft = draft(f);
             if draft.status.phase > Some(JobPhase::Pending) {
@@ -139,28 +146,26 @@ fn by_job(f: &CaptureFacts<'_>) -> Decision {
             waiting(f, draft, vec![Action::VerifyArtifact])
         }
         JobFact::Absent | JobFact::Foreign => {
-            let mut draft = draft(f);
-            missing(&mut draft);
-            draft.fail(FailureReason::InternalError, "the Job of this capture vanished; it is not run a second time");
-            ended(draft, vec![])
+            let message = "the Job of this capture vanished; it is not run a second time";
+            without_artifact(f, FailureReason::InternalError, message)
         }
         JobFact::Active | JobFact::Succeeded | JobFact::Failed { .. } => {
             let (reason, message) = failure::cause(f);
-            let mut draft = draft(f);
-            missing(&mut draft);
-            draft.fail(reason, &message);
-            ended(draft, vec![])
+            without_artifact(f, reason, &message)
         }
     }
 }
 
-fn missing(draft: &mut Draft<'_, '_>) {
-    draft.say(
-        ConditionType::ArtifactVerified,
-        Truth::False,
-        Reason::ArtifactMissing,
-        "the store holds no artifact of this capture",
-    );
+/// The capture is over and has no artifact; half of one is removed.
+fn without_artifact(f: &CaptureFacts<'_>, reason: FailureReason, message: &str) -> Decision {
+    let mut draft = draft(f);
+    let (words, actions) = match &f.artifact {
+        ArtifactFact::Incomplete(what) => (what.as_str(), vec![Action::DeleteArtifact]),
+        _ => ("the store holds no artifact of this capture", vec![]),
+    };
+    draft.say(ConditionType::ArtifactVerified, Truth::False, Reason::ArtifactMissing, words);
+    draft.fail(reason, message);
+    ended(draft, actions)
 }
 
 /// No Job was ever made: make it when the target is ready, else wait, else give up.

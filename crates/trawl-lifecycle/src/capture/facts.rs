@@ -93,6 +93,8 @@ pub enum ArtifactFact {
     Unreachable(String),
     /// Read back, re-hashed and recounted; manifest and runner agree with it.
     Verified(VerifiedArtifact),
+    /// Only one of capture and manifest is there: its writer was stopped in between.
+    Incomplete(String),
     /// The bytes there are not those that were announced.
     Mismatch(String),
 }

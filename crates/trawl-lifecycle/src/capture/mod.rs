@@ -5,9 +5,10 @@ mod decide;
 mod facts;
 mod failure;
 mod ready;
-mod spec;
 mod status;
 
+#[cfg(test)]
+mod fixture;
 #[cfg(test)]
 mod laws;
 #[cfg(test)]
@@ -15,4 +16,3 @@ mod tests;
 
 pub use decide::decide;
 pub use facts::*;
-pub use spec::{SpecProblem, check_spec};

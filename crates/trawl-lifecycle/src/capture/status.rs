@@ -4,7 +4,7 @@ use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
 use k8s_openapi::jiff::Timestamp;
 use trawl_api::conditions::{ConditionType, Observed, Reason, Truth, merge, truncate};
 use trawl_api::{
-    ArtifactReference, CaptureFailure, CaptureJobStatus, FailureReason, JobPhase, LocalRef,
+    ArtifactReference, CaptureFailure, CaptureJobStatus, FailureReason, JobPhase, LocalRef, sanitize,
 };
 
 use super::facts::{CaptureFacts, VerifiedArtifact};
@@ -96,7 +96,7 @@ impl<'f, 'a> Draft<'f, 'a> {
     /// Sets a condition; the last word on a type counts.
     pub fn say(&mut self, type_: ConditionType, truth: Truth, reason: Reason, message: impl Into<String>) {
         self.observed.retain(|o| o.type_ != type_);
-        self.observed.push(Observed::new(type_, truth, reason, message));
+        self.observed.push(Observed::new(type_, truth, reason, sanitize(&message.into())));
     }
 
     pub fn job_created(&mut self) {
@@ -108,7 +108,7 @@ impl<'f, 'a> Draft<'f, 'a> {
         let reached = live_phase(self.facts.status);
         self.status.failure = Some(CaptureFailure {
             reason,
-            message: truncate(message, 512),
+            message: truncate(&sanitize(message), 512),
             failed_phase: failed_phase(reached),
             attempts: i32::from(ever_created(self.facts.status) || self.status.runner_job_ref.is_some()),
         });
@@ -157,6 +157,5 @@ impl<'f, 'a> Draft<'f, 'a> {
 
 /// `completedAt + retention`; the contract's default is 30 days.
 pub(super) fn deadline(f: &CaptureFacts<'_>, completed_at: Option<Timestamp>) -> Option<Time> {
-    let retention = f.spec.retention.as_ref().map_or(std::time::Duration::from_secs(30 * 86_400), |r| r.get());
-    completed_at.and_then(|t| t.checked_add(retention).ok()).map(Time)
+    completed_at.and_then(|t| t.checked_add(f.spec.effective_retention()).ok()).map(Time)
 }

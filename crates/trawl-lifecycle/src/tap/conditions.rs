@@ -1,15 +1,14 @@
 //! What the sensors' pods and reports come to, as conditions.
 
 use trawl_api::conditions::{ConditionType, Observed, Reason, Truth};
-use trawl_api::{AnalyzerName, TapType, TargetStatus};
+use trawl_api::{AnalyzerName, TapType, TargetStatus, sanitize};
 
 use super::facts::{ProblemKind, SensorNote, TapFacts, WorkloadFact};
-use super::spec::source;
 
 pub(super) type Said = Observed;
 
 pub(super) fn say(type_: ConditionType, truth: Truth, reason: Reason, message: impl Into<String>) -> Said {
-    Observed::new(type_, truth, reason, message)
+    Observed::new(type_, truth, reason, sanitize(&message.into()))
 }
 
 /// Whether every sensor runs and has its interface, and in which mode it captures.
@@ -25,7 +24,7 @@ pub(super) fn workload(f: &TapFacts<'_>, targets: &[String]) -> Said {
         }
         WorkloadFact::Exists { .. } => {}
     }
-    let interface = source(f.spec).map_or("", |s| s.interface.as_str());
+    let interface = f.spec.source().map_or("", |s| s.interface.as_str());
     if let Some((node, problem)) =
         targets.iter().find_map(|n| note(f, n)?.problem.as_ref().map(|problem| (n, problem)))
     {

@@ -1,11 +1,11 @@
 //! The decision: is the tap valid, where does it go, who else wants the interface, and what do the sensors report.
 
 use trawl_api::conditions::{ConditionType, Reason, Truth, merge};
+use trawl_api::validation::summary;
 use trawl_api::{NetworkTapStatus, TapPhase, TapType, TargetStatus};
 
 use super::conditions::{Said, analyzers, packets, say, workload};
 use super::facts::{TapDecision, TapFacts, WorkloadAction, WorkloadFact, is_fresh};
-use super::spec::{check_spec, source};
 
 /// What to write and do about a NetworkTap, given all that is known about it.
 pub fn decide(f: &TapFacts<'_>) -> TapDecision {
@@ -20,7 +20,7 @@ pub fn decide(f: &TapFacts<'_>) -> TapDecision {
         ConditionType::TargetsResolved,
         Truth::True,
         Reason::TargetsResolved,
-        format!("{} of {} nodes: {}", targets.len(), targets.len(), targets.join(", ")),
+        targets.join(", "),
     );
     let accepted = say(ConditionType::Accepted, Truth::True, Reason::Accepted, "");
     let reports: Vec<&TargetStatus> =
@@ -57,9 +57,9 @@ fn refusal(f: &TapFacts<'_>) -> Option<TapDecision> {
         let message = "outside the installation's namespace; create it there";
         return Some(error(f, vec![say(Accepted, Truth::False, Reason::WrongNamespace, message)], WorkloadAction::Leave));
     }
-    let problems = check_spec(f.spec);
+    let problems = f.spec.validate();
     if !problems.is_empty() {
-        let refused = say(Accepted, Truth::False, Reason::InvalidSpec, problems.join("; "));
+        let refused = say(Accepted, Truth::False, Reason::InvalidSpec, summary(&problems));
         return Some(error(f, vec![refused], WorkloadAction::Remove));
     }
     let targets = targets(f);
@@ -88,7 +88,7 @@ fn refusal(f: &TapFacts<'_>) -> Option<TapDecision> {
         }
         return Some(refused);
     }
-    let interface = &source(f.spec)?.interface;
+    let interface = &f.spec.source()?.interface;
     let rival = f.rivals.iter().find(|r| {
         r.interface == *interface && r.nodes == targets && f.claim.yields_to(&r.claim)
     })?;

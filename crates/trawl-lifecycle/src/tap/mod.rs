@@ -3,11 +3,9 @@
 mod conditions;
 mod decide;
 mod facts;
-mod spec;
 
 #[cfg(test)]
 mod tests;
 
 pub use decide::decide;
 pub use facts::*;
-pub use spec::{check_spec, source};
