@@ -44,6 +44,13 @@ pub(crate) fn from(key: &Key, error: &object_store::Error) -> StoreError {
             what: what(),
             problem: "the store does not offer this operation".into(),
         },
+        // Listings arrive untranslated.
+        _ if ["401", "403"]
+            .iter()
+            .any(|code| text.contains(&format!("status code: {code}"))) =>
+        {
+            StoreError::Denied { what: what() }
+        }
         _ if is_io(error, std::io::ErrorKind::PermissionDenied) => StoreError::Denied { what: what() },
         _ if text.contains("Requested range") || text.contains("status code: 416") => StoreError::Invalid {
             what: what(),

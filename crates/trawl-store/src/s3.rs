@@ -10,6 +10,7 @@ use std::time::Duration;
 
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
+use futures::StreamExt;
 use http::{HeaderMap, HeaderValue, Method, StatusCode};
 use object_store::aws::{AmazonS3, AmazonS3Builder, AwsAuthorizer};
 use object_store::client::HttpRequestBody;
@@ -24,6 +25,8 @@ use crate::{Key, ObjectInfo, StoreError, error};
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(5);
 /// Longest silence of the server while a body or answer is under way.
 const READ_TIMEOUT: Duration = Duration::from_secs(60);
+/// How long a server that broke an upload off may take to say why, before the rest of the body follows.
+const BODY_DELAY: Duration = Duration::from_secs(2);
 /// How often a create that met another one under way (409) is repeated.
 const CONFLICT_ATTEMPTS: u32 = 6;
 
@@ -108,14 +111,13 @@ impl S3 {
 
     /// `None` when another create of the same key was under way, which may yet fail.
     async fn create_once(&self, key: &Key, source: &Source) -> Result<Option<ObjectInfo>, StoreError> {
-        let url = format!("{}/{}", self.base, key.as_str());
-        let body = reqwest::Body::wrap_stream(source.stream().await?);
-        let request = self
-            .uploads
-            .put(&url)
-            .headers(self.signed_headers(&url, source)?)
-            .body(body);
-        let answer = request.send().await.map_err(|e| StoreError::Unreachable {
+        let mut answer = self.send(key, source, Duration::ZERO).await?;
+        if answer.as_ref().is_err_and(|e| !e.is_connect() && !e.is_timeout()) {
+            // A server that refuses without reading the body closes while it is still being sent, and its answer
+            // is lost with the connection. The second time it gets the chance to be heard.
+            answer = self.send(key, source, BODY_DELAY).await?;
+        }
+        let answer = answer.map_err(|e| StoreError::Unreachable {
             problem: broken(&e).into(),
         })?;
         let status = answer.status();
@@ -132,6 +134,26 @@ impl S3 {
             StatusCode::CONFLICT => Ok(None),
             _ => Err(refusal(key, status, &answer.text().await.unwrap_or_default())),
         }
+    }
+
+    /// One signed PUT that pauses for `delay` after the first piece of the body.
+    async fn send(
+        &self,
+        key: &Key,
+        source: &Source,
+        delay: Duration,
+    ) -> Result<reqwest::Result<reqwest::Response>, StoreError> {
+        let url = format!("{}/{}", self.base, key.as_str());
+        let stream = source.stream().await?;
+        let paced = stream.enumerate().then(move |(index, chunk)| async move {
+            if index == 1 {
+                tokio::time::sleep(delay).await;
+            }
+            chunk
+        });
+        let body = reqwest::Body::wrap_stream(paced);
+        let headers = self.signed_headers(&url, source)?;
+        Ok(self.uploads.put(&url).headers(headers).body(body).send().await)
     }
 
     fn signed_headers(&self, url: &str, source: &Source) -> Result<HeaderMap, StoreError> {
