@@ -2,6 +2,7 @@
 
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::{Condition, Time};
 use k8s_openapi::jiff::Timestamp;
+use trawl_artifact::sanitize::sanitize;
 
 macro_rules! words {
     ($(#[$meta:meta])* $name:ident: $($word:ident)*) => {
@@ -93,7 +94,7 @@ pub struct Observed {
 }
 
 impl Observed {
-    /// A condition to be merged; `message` must not hold secrets or filter text.
+    /// A condition to be merged; `message` names fields and limits, never filter text.
     pub fn new(type_: ConditionType, truth: Truth, reason: Reason, message: impl Into<String>) -> Self {
         Self {
             type_,
@@ -109,7 +110,7 @@ pub const MAX_REASON_BYTES: usize = 64;
 /// Longest condition message, in bytes.
 pub const MAX_MESSAGE_BYTES: usize = 512;
 
-/// Turns `observed` into a Condition. The transition time of `previous` is kept while the status is the same.
+/// Turns `observed` into a Condition, with its message sanitized and cut. The transition time of `previous` is kept while the status is the same.
 pub fn merge(previous: &[Condition], observed: &Observed, generation: i64, now: Timestamp) -> Condition {
     let status = observed.truth.as_str();
     let last_transition_time = previous
@@ -120,7 +121,7 @@ pub fn merge(previous: &[Condition], observed: &Observed, generation: i64, now: 
         type_: observed.type_.as_str().into(),
         status: status.into(),
         reason: observed.reason.as_str().into(),
-        message: truncate(&observed.message, MAX_MESSAGE_BYTES),
+        message: truncate(&sanitize(&observed.message), MAX_MESSAGE_BYTES),
         observed_generation: Some(generation),
         last_transition_time,
     }

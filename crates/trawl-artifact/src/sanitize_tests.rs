@@ -128,3 +128,31 @@ fn no_input_makes_it_panic() {
         let _ = sanitize(text);
     }
 }
+
+#[test]
+fn a_named_secret_is_hidden_in_every_notation() {
+    let names = [
+        "password",
+        "Secret-Access-Key",
+        "TOKEN",
+        "x.apiKey",
+        "aws_session_token",
+        "signature",
+        "sig",
+        "pwd",
+    ];
+    for name in names {
+        for operator in ["=", ":", ": ", " = ", " : "] {
+            for quote in ["", "\"", "'", "`", "\\\""] {
+                let text = format!("a {quote}{name}{quote}{operator}{quote}s3cr3t/+{quote} b");
+                let clean = sanitize(&text);
+                assert!(!clean.contains("s3cr3t"), "{text} became {clean}");
+                assert!(
+                    clean.starts_with("a ") && clean.ends_with(" b"),
+                    "{text} became {clean}"
+                );
+                assert_eq!(sanitize(&clean), clean, "{text} became {clean}");
+            }
+        }
+    }
+}

@@ -60,6 +60,17 @@ fn a_message_is_cut_at_a_character_and_loses_its_control_characters() {
 }
 
 #[test]
+fn a_message_never_carries_a_secret_into_a_status() {
+    let leak = Observed::new(
+        ConditionType::Ready,
+        Truth::False,
+        Reason::StorageFailure,
+        "password=hunter2",
+    );
+    assert_eq!(merge(&[], &leak, 1, at(0)).message, "password=[redacted]");
+}
+
+#[test]
 fn words_survive_the_way_to_the_wire_and_back() {
     for reason in Reason::ALL {
         assert_eq!(Reason::from_wire(reason.as_str()), Some(*reason));
@@ -96,4 +107,18 @@ fn the_documentation_explains_every_reason_and_no_other() {
 fn the_documentation_explains_every_condition_type_and_no_other() {
     let words: Vec<_> = ConditionType::ALL.iter().map(|r| r.as_str().to_owned()).collect();
     assert_eq!(documented("Types"), words);
+}
+
+#[test]
+fn the_documentation_explains_every_failure_reason_that_the_schema_knows() {
+    let definitions = crate::crds::all().expect("definitions");
+    let job = definitions
+        .iter()
+        .find(|d| d.name.starts_with("capturejobs"))
+        .expect("CaptureJob");
+    let path =
+        "/spec/versions/0/schema/openAPIV3Schema/properties/status/properties/failure/properties/reason/enum";
+    let words: Vec<String> =
+        serde_json::from_value(job.value.pointer(path).expect("an enum").clone()).expect("words");
+    assert_eq!(documented("Failure reasons"), words);
 }

@@ -12,7 +12,7 @@ pub fn overlay(root: &mut Node<'_>) {
     let mut spec = root.at("spec");
     shared::local_ref(&mut spec.at("tapRef"));
     shared::name(&mut spec.at("targetNode"));
-    shared::filter(&mut spec.at("filter"));
+    shared::filter(&mut spec, ".filter");
     shared::duration(&mut spec.at("duration"), limits::CAPTURE_DURATION);
     shared::snaplen(&mut spec.at("snaplen"));
     shared::max_size(&mut spec.at("maxSize"));
@@ -68,6 +68,9 @@ fn trigger(trigger: &mut Node<'_>) {
     shared::branch(trigger, "source", "SuricataAlert", ".suricata");
     shared::branch(trigger, "source", "HubbleDrop", ".hubble");
     shared::sha256_form(&mut trigger.at("fingerprint"));
+
+    shared::time(&mut trigger.at("eventTime"));
+    shared::time(&mut trigger.at("observedAt"));
 
     let mut flow = trigger.at("flow");
     for address in ["sourceIP", "destinationIP"] {

@@ -55,11 +55,14 @@ fn trigger(trigger: &mut Node<'_>) {
 
 fn bounds(capture: &mut Node<'_>) {
     shared::duration(&mut capture.at("duration"), limits::CAPTURE_DURATION);
-    shared::filter(&mut capture.at("filterTemplate"));
-    capture.at("filterTemplate").rule(Rule::new(
-        format!("self.matches(r'{TEMPLATE}')"),
-        "braces may only form one of the placeholders {{source.ip}}, {{source.port}}, {{destination.ip}}, {{destination.port}}, {{protocol}}, {{suricata.ruleID}}, {{suricata.severity}}, {{suricata.category}}, {{hubble.dropReason}}, {{hubble.sourceNamespace}}, {{hubble.destinationNamespace}}",
-    ));
+    shared::filter(capture, ".filterTemplate");
+    capture.rule(
+        Rule::new(
+            format!("!has(self.filterTemplate) || self.filterTemplate.matches(r'{TEMPLATE}')"),
+            "braces may only form one of the placeholders {{source.ip}}, {{source.port}}, {{destination.ip}}, {{destination.port}}, {{protocol}}, {{suricata.ruleID}}, {{suricata.severity}}, {{suricata.category}}, {{hubble.dropReason}}, {{hubble.sourceNamespace}}, {{hubble.destinationNamespace}}",
+        )
+        .names(".filterTemplate"),
+    );
     shared::snaplen(&mut capture.at("snaplen"));
     shared::max_size(&mut capture.at("maxSize"));
     capture.at("preTrigger").default("0s");

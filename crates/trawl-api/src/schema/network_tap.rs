@@ -45,8 +45,8 @@ fn interface_source(node: &mut Node<'_>) {
         .at("matchLabels")
         .set("maxProperties", 16)
         .rule(Rule::new(
-            "self.all(key, size(key) <= 317)",
-            "keys must be at most 317 characters",
+            format!("self.all(key, size(key) <= 317 && key.matches(r'{LABEL_KEY}'))"),
+            "must have label keys of at most 317 characters",
         ));
     selector.at("matchLabels.{}").length(0, 63).pattern(LABEL_VALUE);
     let mut expressions = selector.at("matchExpressions");

@@ -18,6 +18,8 @@ const INTERFACE: &str = r"^[A-Za-z0-9_][A-Za-z0-9_.-]*$";
 const WORD: &str = r"^[\x20-\x7e]+$";
 const SHA256: &str = r"^[a-f0-9]{64}$";
 const SHA256_FORM: &str = r"^sha256:[a-f0-9]{64}$";
+/// A quantity with at most six decimal places and no suffix below `m`.
+const SIZE: &str = r"^\+?([0-9]{1,16}(\.[0-9]{0,6})?|\.[0-9]{1,6})([KMGTPE]i|[mkMGTPE]|[eE]\+?[0-9]{1,2})?$";
 /// Longest UID.
 const MAX_UID: usize = 128;
 
@@ -65,7 +67,7 @@ pub fn sha256_form(node: &mut Node<'_>) {
 /// A duration within `range`.
 pub fn duration(node: &mut Node<'_>, range: DurationRange) {
     let rule = format!(
-        "!self.matches(r'{}') || {}",
+        "self.matches(r'{}') && {}",
         cel::DURATION_PATTERN,
         cel::within("self", range)
     );
@@ -89,20 +91,45 @@ pub fn snaplen(node: &mut Node<'_>) {
     ));
 }
 
-/// `maxSize`: a quantity of whole bytes within the limits.
+/// `maxSize`: a quantity of whole bytes within the limits. `isInteger()` is false for `1.5Mi`, so the nearest whole
+/// number is taken away instead. The pattern leaves out what could be finer than a quantity can hold and would be
+/// rounded: whatever is accepted here must be readable by [`crate::ByteSize`], or no watcher could read the kind.
 pub fn max_size(node: &mut Node<'_>) {
     let value = cel::quantity("self");
-    node.pattern(cel::QUANTITY_PATTERN).rule(Rule::new(
+    node.pattern(SIZE).rule(Rule::new(
         format!(
-            "isQuantity(string(self)) && {value}.isInteger() && {value}.compareTo(quantity('1Mi')) >= 0 && {value}.compareTo(quantity('1Gi')) <= 0"
+            "isQuantity(string(self)) && {value}.compareTo(quantity('1Mi')) >= 0 && {value}.compareTo(quantity('1Gi')) <= 0 && {value}.sub(int({value}.asApproximateFloat() + 0.5)).compareTo(quantity('0')) == 0"
         ),
         "must be a quantity of whole bytes from 1Mi to 1Gi",
     ));
 }
 
-/// A filter or a filter template: printable ASCII, which cannot hide anything from a reader.
-pub fn filter(node: &mut Node<'_>) {
-    node.bytes(limits::MAX_FILTER).pattern(r"^[\x20-\x7e]*$");
+/// A time that every client can represent; formats let more through.
+pub fn time(node: &mut Node<'_>) {
+    node.rule(Rule::new(
+        "self >= timestamp('1970-01-01T00:00:00Z') && self < timestamp('9999-01-01T00:00:00Z')",
+        "must be a time in RFC 3339 form between 1970 and 9999",
+    ));
+}
+
+/// A filter or a filter template: printable ASCII, which cannot hide anything from a reader. The rules stand on the
+/// parent, because a refusal by the field's own rule or pattern would repeat the text.
+pub fn filter(parent: &mut Node<'_>, field: &'static str) {
+    let name = field.trim_start_matches('.');
+    let max = limits::MAX_FILTER;
+    parent.at(name).set("maxLength", max);
+    for (holds, message) in [
+        (
+            format!("size(bytes(self.{name})) <= {max}"),
+            format!("must be at most {max} bytes"),
+        ),
+        (
+            format!(r"self.{name}.matches(r'^[\x20-\x7e]*$')"),
+            "must be printable ASCII".to_owned(),
+        ),
+    ] {
+        parent.rule(Rule::new(format!("!has(self.{name}) || {holds}"), message).names(field));
+    }
 }
 
 /// A sanitized message.

@@ -65,6 +65,9 @@ impl CaptureJobSpec {
     }
 }
 
+/// 9999-01-01T00:00:00Z, in seconds since 1970.
+const FIRST_SECOND_OF_9999: i64 = 253_370_764_800;
+
 fn snapshot(problems: &mut Problems, trigger: &TriggerSnapshot) {
     for (source, present, field) in [
         (
@@ -82,6 +85,13 @@ fn snapshot(problems: &mut Problems, trigger: &TriggerSnapshot) {
         problems.branch(present, trigger.source == source, field, &tag);
     }
     problems.sha256_form("spec.trigger.fingerprint", &trigger.fingerprint);
+    for (time, field) in [
+        (&trigger.event_time, "spec.trigger.eventTime"),
+        (&trigger.observed_at, "spec.trigger.observedAt"),
+    ] {
+        let holds = (0..FIRST_SECOND_OF_9999).contains(&time.0.as_second());
+        problems.require(holds, field, "must be between 1970 and 9999");
+    }
     if let Some(alert) = &trigger.suricata {
         problems.range("spec.trigger.suricata.severity", alert.severity, 1, 4);
     }

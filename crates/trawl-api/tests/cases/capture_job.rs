@@ -113,10 +113,30 @@ pub fn create() -> Vec<Case> {
         trigger(json!({"hubble": drop}), "spec.trigger.hubble"),
         trigger(json!({"fingerprint": "sha256:8807e"}), "spec.trigger.fingerprint"),
         trigger(json!({"eventTime": "yesterday"}), "spec.trigger.eventTime"),
+        trigger(
+            json!({"eventTime": "1969-12-31T23:59:59Z"}),
+            "spec.trigger.eventTime",
+        ),
+        trigger(
+            json!({"eventTime": "9999-12-31T23:59:59Z"}),
+            "spec.trigger.eventTime",
+        ),
+        trigger(
+            json!({"observedAt": "9999-12-31T23:59:59-14:00"}),
+            "spec.trigger.observedAt",
+        ),
+        trigger(
+            json!({"observedAt": "2026-08-29T19:30:20+99:99"}),
+            "spec.trigger.observedAt",
+        ),
         trigger(json!({"observedAt": null}), "spec.trigger.observedAt"),
         trigger(
             json!({"flow": {"sourceIP": "localhost"}}),
             "spec.trigger.flow.sourceIP",
+        ),
+        trigger(
+            json!({"flow": {"destinationIP": "10.0.0.256"}}),
+            "spec.trigger.flow.destinationIP",
         ),
         trigger(
             json!({"flow": {"destinationPort": 65_536}}),

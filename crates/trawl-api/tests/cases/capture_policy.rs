@@ -93,6 +93,7 @@ pub fn create() -> Vec<Case> {
         policy(json!({"capture": null}), "spec.capture"),
         template(&"x".repeat(1025)),
         template("host ünïcode"),
+        template(&"é".repeat(600)),
         template("host {{source.mac}}"),
         template("host {{source.ip}"),
         template("host {source.ip}"),
@@ -148,7 +149,7 @@ pub fn update() -> Vec<Case> {
 }
 
 pub fn allowed() -> Vec<Case> {
-    vec![
+    let mut cases = vec![
         policy(json!({"armed": false}), ""),
         policy(json!({"tapRef": {"name": "other"}, "retention": "1h"}), ""),
         policy(
@@ -170,5 +171,34 @@ pub fn allowed() -> Vec<Case> {
             json!({"severities": [1, 2, 3, 4], "ruleIDs": [0, 4_294_967_295_u32]}),
             "",
         ),
-    ]
+    ];
+    for text in [
+        "1s", "1000ms", "0.5m", "1500ms", "59m60s", "1h", "60m", ".5h", "1.s", "1h0m0s",
+    ] {
+        cases.push(capture(json!({"duration": text}), ""));
+    }
+    for text in ["1h", "60m", "1d", "001d", "30d", "720h", "43200m", "24h0.5s"] {
+        cases.push(policy(json!({"retention": text}), ""));
+    }
+    for text in ["0", "0s", "0d", "1ns", "5m", "300s", "4m60s", "2us", "2µs"] {
+        cases.push(capture(json!({"preTrigger": text}), ""));
+    }
+    for size in [
+        "1Mi",
+        "1024Ki",
+        "1.5Mi",
+        ".5Gi",
+        "1.Gi",
+        "1G",
+        "2e6",
+        "2E6",
+        "20e5",
+        "+2Mi",
+        "1048576000m",
+        "1048576",
+        "0.001T",
+    ] {
+        cases.push(capture(json!({"maxSize": size}), ""));
+    }
+    cases
 }

@@ -9,6 +9,7 @@ pub mod port_mirror;
 use std::{fs, path::PathBuf};
 
 use serde_json::Value;
+use trawl_api::{CaptureJob, CapturePolicy, FieldProblem, NetworkTap, PortMirror};
 
 /// One refusal: a sample, a JSON merge patch that spoils it, and the field that the message must name.
 pub struct Case {
@@ -59,8 +60,12 @@ pub fn samples() -> Vec<String> {
         .expect("deploy/samples")
         .map(|entry| entry.expect("entry").path())
         .filter(|path| path.extension().is_some_and(|e| e == "yaml"))
+        .filter(|path| {
+            fs::read_to_string(path)
+                .expect("a sample")
+                .contains("\napiVersion: trawl.cloud/")
+        })
         .map(|path| path.file_stem().expect("name").to_string_lossy().into_owned())
-        .filter(|name| name != "kustomization")
         .collect();
     names.sort();
     names
@@ -95,5 +100,19 @@ pub fn merge(target: &mut Value, patch: &Value) {
         } else {
             merge(&mut target[key], value);
         }
+    }
+}
+
+/// What validation says, or `None` when the object does not even parse, which a reconciler never gets to see.
+pub fn validate(object: &Value) -> Option<Vec<FieldProblem>> {
+    fn parse<T: serde::de::DeserializeOwned>(object: &Value) -> Option<T> {
+        serde_json::from_value(object.clone()).ok()
+    }
+    match object["kind"].as_str().expect("kind") {
+        "NetworkTap" => parse::<NetworkTap>(object).map(|o| o.spec.validate()),
+        "CapturePolicy" => parse::<CapturePolicy>(object).map(|o| o.spec.validate()),
+        "CaptureJob" => parse::<CaptureJob>(object).map(|o| o.spec.validate()),
+        "PortMirror" => parse::<PortMirror>(object).map(|o| o.spec.validate()),
+        other => panic!("unknown kind {other}"),
     }
 }

@@ -17,25 +17,49 @@ fn interface(name: &str) -> Case {
     )
 }
 
-fn selector(selector: Value) -> Case {
-    let mut object = json!({"mirrorInterface": {"nodeSelector": {"matchLabels": null}}});
-    super::merge(&mut object["mirrorInterface"]["nodeSelector"], &selector);
-    object["mirrorInterface"]["nodeSelector"]["matchLabels"] = match selector.get("matchLabels") {
-        Some(labels) => {
-            let mut labels = labels.clone();
-            labels["kubernetes.io/hostname"] = Value::Null;
-            labels
+/// The same selector on both kinds of source.
+fn selector(selector: Value) -> [Case; 2] {
+    let spoil = |sample, branch: &str, own: &str, field| {
+        let mut selector = selector.clone();
+        if selector["matchLabels"].is_null() {
+            selector["matchLabels"] = Value::Null;
+        } else {
+            selector["matchLabels"][own] = Value::Null;
         }
-        None => Value::Null,
+        case(
+            sample,
+            json!({"spec": {branch: {"nodeSelector": selector}}}),
+            field,
+        )
     };
-    mirror(object, "spec.mirrorInterface.nodeSelector")
+    [
+        spoil(
+            MIRROR,
+            "mirrorInterface",
+            "kubernetes.io/hostname",
+            "spec.mirrorInterface.nodeSelector",
+        ),
+        spoil(
+            NODES,
+            "nodeInterface",
+            "trawl.cloud/sensor",
+            "spec.nodeInterface.nodeSelector",
+        ),
+    ]
 }
 
-fn resources(patch: Value) -> Case {
-    mirror(
-        json!({"analyzers": {"zeek": {"resources": patch}}}),
-        "spec.analyzers.zeek.resources",
-    )
+/// The same resources on both analyzers.
+fn resources(patch: Value) -> [Case; 2] {
+    [
+        mirror(
+            json!({"analyzers": {"zeek": {"resources": patch}}}),
+            "spec.analyzers.zeek.resources",
+        ),
+        mirror(
+            json!({"analyzers": {"suricata": {"resources": patch}}}),
+            "spec.analyzers.suricata.resources",
+        ),
+    ]
 }
 
 fn content(reference: &str) -> Case {
@@ -47,7 +71,7 @@ fn content(reference: &str) -> Case {
 
 pub fn create() -> Vec<Case> {
     let node = json!({"interface": "eth0", "nodeSelector": {"matchLabels": {"a": "b"}}});
-    vec![
+    let mut cases = vec![
         mirror(json!({"mode": "Inline"}), "spec.mode"),
         mirror(json!({"type": "Tunnel"}), "spec.type"),
         mirror(json!({"type": null}), "spec.type"),
@@ -87,13 +111,6 @@ pub fn create() -> Vec<Case> {
             json!({"mirrorInterface": {"nodeSelector": null}}),
             "spec.mirrorInterface.nodeSelector",
         ),
-        selector(json!({})),
-        selector(json!({"matchLabels": {}, "matchExpressions": []})),
-        selector(json!({"matchLabels": {"a": "not a value"}})),
-        selector(json!({"matchExpressions": [{"key": "a", "operator": "Near", "values": ["b"]}]})),
-        selector(json!({"matchExpressions": [{"key": "a", "operator": "In"}]})),
-        selector(json!({"matchExpressions": [{"key": "a", "operator": "Exists", "values": ["b"]}]})),
-        selector(json!({"matchExpressions": [{"key": "", "operator": "Exists"}]})),
         mirror(json!({"analyzers": null}), "spec.analyzers"),
         mirror(
             json!({"analyzers": {"suricata": {"enabled": false}, "zeek": {"enabled": false}}}),
@@ -107,20 +124,38 @@ pub fn create() -> Vec<Case> {
             json!({"analyzers": {"zeek": {"resources": null}}}),
             "spec.analyzers.zeek.resources",
         ),
-        resources(json!({"requests": {"cpu": null}})),
-        resources(json!({"requests": {"memory": null}})),
-        resources(json!({"limits": {"cpu": null}})),
-        resources(json!({"limits": {"memory": null}})),
-        resources(json!({"limits": null})),
-        resources(json!({"requests": {"cpu": "1001m"}})),
-        resources(json!({"requests": {"memory": "1025Mi"}})),
-        resources(json!({"requests": {"memory": "lots"}})),
         content("registry.example/rules:latest"),
         content(&format!("registry.example/rules:latest@{DIGEST}")),
         content("registry.example/rules@sha256:0123"),
         content(&format!("@{DIGEST}")),
         content(""),
-    ]
+    ];
+    for spoiled in [
+        json!({}),
+        json!({"matchLabels": {}, "matchExpressions": []}),
+        json!({"matchLabels": {"a": "not a value"}}),
+        json!({"matchExpressions": [{"key": "a", "operator": "Near", "values": ["b"]}]}),
+        json!({"matchExpressions": [{"key": "a", "operator": "In"}]}),
+        json!({"matchExpressions": [{"key": "a", "operator": "Exists", "values": ["b"]}]}),
+        json!({"matchExpressions": [{"key": "", "operator": "Exists"}]}),
+        json!({"matchLabels": {"not/a/key": "b"}}),
+        json!({"matchLabels": {"x".repeat(318): "b"}}),
+    ] {
+        cases.extend(selector(spoiled));
+    }
+    for spoiled in [
+        json!({"requests": {"cpu": null}}),
+        json!({"requests": {"memory": null}}),
+        json!({"limits": {"cpu": null}}),
+        json!({"limits": {"memory": null}}),
+        json!({"limits": null}),
+        json!({"requests": {"cpu": "1001m"}}),
+        json!({"requests": {"memory": "1025Mi"}}),
+        json!({"requests": {"memory": "lots"}}),
+    ] {
+        cases.extend(resources(spoiled));
+    }
+    cases
 }
 
 pub fn update() -> Vec<Case> {
