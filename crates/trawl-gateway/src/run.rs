@@ -4,7 +4,10 @@ use std::{future::Future, net::SocketAddr, path::PathBuf, time::Duration};
 
 use axum_server::{Handle, tls_rustls::RustlsConfig};
 use kube::Client;
-use trawl_config::{installation::Installation, store::StoreConfig};
+use trawl_config::{
+    installation::{ConfigError, Installation},
+    store::StoreConfig,
+};
 use trawl_kube::{
     health::{self, Readiness},
     startup,
@@ -31,8 +34,8 @@ pub struct Options {
 /// Why the gateway does not run.
 #[derive(Debug, thiserror::Error)]
 pub enum RunError {
-    #[error("--config {path}: {problem}")]
-    Config { path: PathBuf, problem: String },
+    #[error("--config: {0}")]
+    Config(#[from] ConfigError),
     #[error("store: {0}")]
     Store(#[from] trawl_store::StoreError),
     #[error(transparent)]
@@ -58,7 +61,7 @@ const LOOK_EVERY: Duration = Duration::from_secs(10);
 /// Runs until SIGTERM or SIGINT.
 pub async fn run(options: Options) -> Result<(), RunError> {
     startup::install_crypto();
-    let installation = load(&options.config)?;
+    let installation = Installation::load(&options.config)?;
     let store = Store::open(&installation.store, &options.credentials_dir)?;
     let client = startup::client().await?;
     let tls = tls::load(options.tls).await?;
@@ -130,23 +133,6 @@ pub async fn serve(
         .serve(app.router().into_make_service())
         .await
         .map_err(|source| RunError::Serve { listen, source })
-}
-
-fn load(path: &std::path::Path) -> Result<Installation, RunError> {
-    let fail = |problem: String| RunError::Config {
-        path: path.into(),
-        problem,
-    };
-    let text = std::fs::read_to_string(path).map_err(|error| fail(error.to_string()))?;
-    let installation: Installation =
-        serde_saphyr::from_str(&text).map_err(|error| fail(error.to_string()))?;
-    if installation.api_version != trawl_config::installation::API_VERSION {
-        return Err(fail(format!(
-            "apiVersion: must be {}",
-            trawl_config::installation::API_VERSION
-        )));
-    }
-    Ok(installation)
 }
 
 /// Readiness is whether both dependencies answer; a request that meets an outage is still answered with 503.

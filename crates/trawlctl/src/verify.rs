@@ -35,17 +35,20 @@ pub async fn run(place: &Place, args: VerifyArgs) -> Result<(), Failure> {
         .map_err(|error| Failure::new(format!("reading stopped: {error}")))??;
     let problems = problems(&promise, &measured);
     let against = match &promise {
-        Promise::Nothing => "nothing: structure only".to_owned(),
+        Promise::Nothing => "nothing".to_owned(),
         Promise::Manifest(_) => or_dash(args.manifest.as_ref().map(|path| path.display())),
         Promise::Status(_) => format!("status of {}", or_dash(args.job.clone())),
     };
     match args.output {
-        Some(_) => output::json(&report(&args.file, &measured, &against, &problems))?,
+        Some(_) => output::json(&report(&args.file, &measured, &promise, &problems))?,
         None => output::line(&text(&args.file, &measured, &against))?,
     }
     if problems.is_empty() {
         if args.output.is_none() {
-            output::line("verified: everything agrees")?;
+            output::line(match promise {
+                Promise::Nothing => "whole: every block was read; give --manifest or --job to compare it",
+                _ => "verified: everything agrees",
+            })?;
         }
         return Ok(());
     }
@@ -204,8 +207,10 @@ fn text(path: &Path, measured: &Measured, against: &str) -> String {
     .join("\n")
 }
 
-fn report(path: &Path, measured: &Measured, against: &str, problems: &[String]) -> serde_json::Value {
+fn report(path: &Path, measured: &Measured, promise: &Promise, problems: &[String]) -> serde_json::Value {
     let file = &measured.salvageable;
+    // What was held against nothing was not verified, and not found wrong either.
+    let verified = (!matches!(promise, Promise::Nothing)).then_some(problems.is_empty());
     json!({
         "file": path.display().to_string(),
         "sizeBytes": measured.size_bytes,
@@ -214,8 +219,8 @@ fn report(path: &Path, measured: &Measured, against: &str, problems: &[String]) 
         "truncatedPackets": file.truncated_packets,
         "firstPacket": file.first_packet_ns.and_then(timestamp).map(|time| time.to_string()),
         "lastPacket": file.last_packet_ns.and_then(timestamp).map(|time| time.to_string()),
-        "comparedWith": against,
-        "verified": problems.is_empty(),
+        "wellFormed": measured.walk.is_ok(),
+        "verified": verified,
         "problems": problems,
     })
 }

@@ -172,7 +172,8 @@ async fn apply_crds(admin: &Client) {
         let text = std::fs::read_to_string(&path).expect("generated CRD");
         let crd: serde_json::Value = serde_saphyr::from_str(&text).expect("CRD");
         let name = format!("{plural}.trawl.cloud");
-        let force = PatchParams::apply("trawl-tests").force();
+        // The same owner as in the other tests of this API server: two owners would conflict over a changed definition.
+        let force = PatchParams::apply("trawl-api-tests").force();
         crds.patch(&name, &force, &Patch::Apply(&crd))
             .await
             .expect("apply CRD");

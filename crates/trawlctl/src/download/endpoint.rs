@@ -3,6 +3,10 @@
 use k8s_openapi::api::core::v1::ConfigMap;
 use kube::Api;
 use reqwest::{Certificate, Url};
+use rustls::{
+    RootCertStore,
+    pki_types::{CertificateDer, pem::PemObject},
+};
 
 use crate::{
     Failure,
@@ -105,10 +109,21 @@ fn below(base: &Url, namespace: &str, name: &str, leaf: &str) -> Result<Url, Fai
 }
 
 fn authorities(pem: &[u8]) -> Result<Vec<Certificate>, Failure> {
+    let bad = |problem: &str| {
+        Failure::usage(format!("--ca: {problem}"))
+            .hint("it must be a file of one or more BEGIN CERTIFICATE blocks")
+    };
+    // Tried here, because a client is built without complaint from what cannot be an authority.
+    let mut known = RootCertStore::empty();
+    for der in CertificateDer::pem_slice_iter(pem) {
+        let der = der.map_err(|_| bad("it is not PEM"))?;
+        known
+            .add(der)
+            .map_err(|_| bad("it holds something that is no certificate"))?;
+    }
     let bundle = Certificate::from_pem_bundle(pem).unwrap_or_default();
     if bundle.is_empty() {
-        return Err(Failure::usage("--ca: it holds no PEM certificate")
-            .hint("it must be a file of one or more BEGIN CERTIFICATE blocks"));
+        return Err(bad("it holds no PEM certificate"));
     }
     Ok(bundle)
 }
