@@ -463,7 +463,10 @@ impl<B: Backend> Core<B> {
         };
         let _ = poll(&mut fds, Some(&timeout));
         if fds[0].revents().contains(PollFlags::ERR) {
-            if let Ok(Err(e)) = rustix::net::sockopt::socket_error(ring) {
+            // A link that is down is the link's problem and passes with it.
+            if let Ok(Err(e)) = rustix::net::sockopt::socket_error(ring)
+                && e != rustix::io::Errno::NETDOWN
+            {
                 self.report(Some(format!("the socket reports: {e}")));
             }
             std::thread::sleep(Duration::from_millis(20));
