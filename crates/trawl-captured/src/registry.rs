@@ -23,8 +23,8 @@ pub(crate) struct Attachment {
     index: u32,
     opened_at_ns: u64,
     link: Mutex<LinkState>,
-    /// Becomes true when the attachment is over.
-    pub closed: watch::Sender<bool>,
+    /// Survives a reopening: what the holders hold. Becomes true when the attachment is over.
+    pub lease: Arc<watch::Sender<bool>>,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -67,7 +67,7 @@ impl Registry {
         }
         let stale = self.make_way(&request)?;
         close(stale).await;
-        let attachment = open_attachment(request.tap, request.source, name).await?;
+        let attachment = open_attachment(request.tap, request.source, name, Arc::default()).await?;
         self.insert(Arc::clone(&attachment), 1);
         Ok(attachment)
     }
@@ -84,7 +84,7 @@ impl Registry {
     /// One holder's connection ended.
     pub fn release(&self, attachment: &Arc<Attachment>) {
         if let Some(entry) = self.lock().get_mut(&attachment.tap)
-            && Arc::ptr_eq(&entry.attachment, attachment)
+            && Arc::ptr_eq(&entry.attachment.lease, &attachment.lease)
         {
             entry.holders = entry.holders.saturating_sub(1);
             if entry.holders == 0 {
@@ -192,20 +192,18 @@ impl Registry {
         Ok(out.map(|(_, e)| e.attachment).collect())
     }
 
+    /// Opens the interface that has the name now. Holders keep what they hold; counters begin anew.
     async fn reopen(&self, old: &Arc<Attachment>) {
-        let holders = match self.lock().remove(&old.tap) {
-            Some(entry) => entry.holders,
-            None => return,
-        };
-        match open_attachment(old.tap.clone(), old.source.clone(), old.name.clone()).await {
+        let (tap, lease) = (old.tap.clone(), Arc::clone(&old.lease));
+        match open_attachment(tap, old.source.clone(), old.name.clone(), lease).await {
             Ok(fresh) => {
-                tracing::info!(interface = %old.name, "the interface came back as a new one and was opened again");
-                close(vec![Arc::clone(old)]).await;
-                self.insert(fresh, holders);
+                if let Some(entry) = self.lock().get_mut(&old.tap) {
+                    entry.attachment = fresh;
+                }
+                stop_engines(vec![Arc::clone(old)]).await;
             }
             Err(refusal) => {
                 tracing::warn!(interface = %old.name, error = %refusal.message, "the interface came back and cannot be opened");
-                self.insert(Arc::clone(old), holders);
             }
         }
     }
@@ -215,6 +213,7 @@ async fn open_attachment(
     tap: TapIdentity,
     source: Source,
     name: InterfaceName,
+    lease: Arc<watch::Sender<bool>>,
 ) -> Result<Arc<Attachment>, ErrorReply> {
     let opened = tokio::task::spawn_blocking(move || {
         let engine = open::engine(&source, &name)?;
@@ -232,7 +231,7 @@ async fn open_attachment(
             index: link.map_or(0, |l| l.index),
             opened_at_ns: clock::realtime_ns(),
             link: Mutex::new(state),
-            closed: watch::channel(false).0,
+            lease,
         }))
     });
     let attachment = opened.await.unwrap_or_else(|_| {
@@ -250,16 +249,24 @@ async fn open_attachment(
     Ok(attachment)
 }
 
-/// Says goodbye to holders and lets go of the ring, off the async workers.
+/// Lets go of the rings and says goodbye to the holders.
 async fn close(attachments: Vec<Arc<Attachment>>) {
+    let leases: Vec<_> = attachments.iter().map(|a| Arc::clone(&a.lease)).collect();
+    stop_engines(attachments).await;
+    for lease in leases {
+        lease.send_replace(true);
+    }
+}
+
+/// Off the async workers, since threads are waited for.
+async fn stop_engines(attachments: Vec<Arc<Attachment>>) {
     if attachments.is_empty() {
         return;
     }
     let _ = tokio::task::spawn_blocking(move || {
         for attachment in attachments {
-            tracing::info!(tap = %attachment.tap.name, interface = %attachment.name, "detached");
             attachment.engine.stop("the interface was detached");
-            attachment.closed.send_replace(true);
+            tracing::info!(tap = %attachment.tap.name, interface = %attachment.name, "detached");
         }
     })
     .await;

@@ -69,7 +69,7 @@ async fn say(connection: &Connection, reply: &Reply) -> bool {
 
 async fn attach(connection: &mut Connection, registry: &Registry, request: Attach) -> Result<(), ErrorReply> {
     let attachment = registry.attach(request).await?;
-    let mut closed = attachment.closed.subscribe();
+    let mut closed = attachment.lease.subscribe();
     if say(connection, &Reply::Attached(attachment.status())).await {
         // Whatever the peer does now, silence included, the connection only stands for its interest.
         tokio::select! {

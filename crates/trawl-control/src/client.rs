@@ -160,14 +160,28 @@ impl Client {
     }
 
     async fn ask(&self, body: RequestBody) -> Result<Connection, ClientError> {
-        let connection = self.connect().await?;
+        let mut connection = self.connect().await?;
         let message = Request {
             version: PROTOCOL_VERSION,
             body,
         };
         let sent = timeout(self.answer, connection.send(&message)).await;
-        sent.map_err(|_| ClientError::Silent(self.answer))??;
+        let sent = sent.map_err(|_| ClientError::Silent(self.answer))?;
+        self.or_its_refusal(sent, &mut connection).await?;
         Ok(connection)
+    }
+
+    /// A daemon that refuses a peer may close before the request was sent; what it said can still be read.
+    async fn or_its_refusal(
+        &self,
+        sent: Result<(), ConnectionError>,
+        connection: &mut Connection,
+    ) -> Result<(), ClientError> {
+        let Err(failure) = sent else { return Ok(()) };
+        match self.answer(connection).await {
+            Err(ClientError::Refused(refusal)) => Err(ClientError::Refused(refusal)),
+            _ => Err(failure.into()),
+        }
     }
 
     async fn answer(&self, connection: &mut Connection) -> Result<Reply, ClientError> {

@@ -2,6 +2,7 @@
 
 use std::io;
 use std::os::fd::BorrowedFd;
+use std::time::Duration;
 
 use trawl_control::CaptureMode;
 
@@ -50,6 +51,12 @@ pub trait Backend: Send + 'static {
 
     /// Where stamps come from.
     fn clock_source(&self) -> &'static str;
+
+    /// How long to rest while frames keep coming: a ring that wakes its reader for every single frame costs both
+    /// sides more than the frame itself. Far below what the ring can hold.
+    fn rest(&self) -> Option<Duration> {
+        None
+    }
 
     /// How long after its stamp a frame may stay invisible, in nanoseconds.
     fn lag_ns(&self) -> u64;

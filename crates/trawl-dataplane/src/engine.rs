@@ -283,6 +283,7 @@ struct Core<B> {
 
 impl<B: Backend> Core<B> {
     fn run(mut self) {
+        let mut busy = false;
         loop {
             let asked_at = clock::realtime_ns();
             while let Ok(command) = self.inbox.try_recv() {
@@ -299,9 +300,12 @@ impl<B: Backend> Core<B> {
                 std::thread::sleep(Duration::from_millis(50));
             }
             self.pass_time(asked_at, drained);
-            if drained {
-                self.wait();
+            match self.backend.rest() {
+                Some(rest) if drained && busy => std::thread::sleep(rest),
+                _ if drained => self.wait(),
+                _ => {}
             }
+            busy = !drained;
         }
     }
 
@@ -463,7 +467,10 @@ impl<B: Backend> Core<B> {
         };
         let _ = poll(&mut fds, Some(&timeout));
         if fds[0].revents().contains(PollFlags::ERR) {
-            if let Ok(Err(e)) = rustix::net::sockopt::socket_error(ring) {
+            // A link that is down is the link's problem and passes with it.
+            if let Ok(Err(e)) = rustix::net::sockopt::socket_error(ring)
+                && e != rustix::io::Errno::NETDOWN
+            {
                 self.report(Some(format!("the socket reports: {e}")));
             }
             std::thread::sleep(Duration::from_millis(20));

@@ -96,7 +96,7 @@ async fn a_window_without_packets_ends_in_time_as_a_valid_file() {
             .await
             .unwrap();
         let (ended, packets) = running.ended().await;
-        assert!(began.elapsed() < Duration::from_secs(2), "{:?}", began.elapsed());
+        assert!(began.elapsed() < Duration::from_secs(4), "{:?}", began.elapsed());
         assert_eq!((ended.stop_reason, packets.len()), (StopReason::Duration, 0));
         assert_eq!(ended.first_packet_ns, None);
         let said = run(&["capinfos", "-c", world.path("empty").to_str().unwrap()]);
@@ -113,7 +113,7 @@ async fn the_snap_length_cuts_packets_and_remembers_their_length() {
         let _held = attach(&client, source).await;
         let request = Capture {
             snaplen: 64,
-            ..capture("t", "greater 1000", 500)
+            ..capture("t", "greater 1000", 2_500)
         };
         let running = start(&client, request, world.path("cut")).await.unwrap();
         let far = world.injector(FAR);
@@ -144,7 +144,7 @@ async fn captures_side_by_side_each_get_their_own_packets_and_their_counters_add
         let mut all = Vec::new();
         for (i, filter) in filters.iter().enumerate() {
             all.push(
-                start(&client, capture("t", filter, 1500), world.path(&format!("{i}")))
+                start(&client, capture("t", filter, 3_000), world.path(&format!("{i}")))
                     .await
                     .unwrap(),
             );

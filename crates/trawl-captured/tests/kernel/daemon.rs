@@ -204,7 +204,7 @@ async fn a_link_that_goes_down_is_a_problem_until_it_is_up_again() {
         assert!(down.problem.unwrap().contains("is down"));
         world.ip(&["link", "set", NEAR, "up"]);
         wait_for(&client, "the link is up", |s| s.link_up && s.problem.is_none()).await;
-        let running = start(&client, capture("t", "", 1_000), world.path("f"))
+        let running = start(&client, capture("t", "", 2_500), world.path("f"))
             .await
             .unwrap();
         world.injector(FAR).send(&frame(1, 53, 100)).unwrap();
@@ -232,7 +232,7 @@ async fn a_deleted_interface_ends_its_captures_and_is_opened_again_when_it_comes
         assert!(ended.message.unwrap().contains("is gone"));
         let gone = status(&client).await;
         assert!(gone.problem.unwrap().contains("is gone"));
-        let refused = start(&client, capture("t", "", 500), world.path("g"))
+        let refused = start(&client, capture("t", "", 2_500), world.path("g"))
             .await
             .map(|_| ())
             .unwrap_err();
@@ -242,7 +242,7 @@ async fn a_deleted_interface_ends_its_captures_and_is_opened_again_when_it_comes
             s.problem.is_none() && s.ifindex != held.status().ifindex
         })
         .await;
-        let running = start(&client, capture("t", "", 1_000), world.path("h"))
+        let running = start(&client, capture("t", "", 2_500), world.path("h"))
             .await
             .unwrap();
         world.injector(FAR).send(&frame(1, 53, 100)).unwrap();
@@ -270,7 +270,7 @@ async fn the_four_capabilities_are_enough_and_too_few_are_explained() {
     let client = world.client();
     for source in both() {
         let _held = attach(&client, source).await;
-        let running = start(&client, capture("t", "", 600), world.path("f"))
+        let running = start(&client, capture("t", "", 2_500), world.path("f"))
             .await
             .unwrap();
         world.injector(FAR).send(&frame(1, 53, 100)).unwrap();
@@ -312,7 +312,7 @@ async fn progress_comes_about_once_a_second_and_grows() {
             other => panic!("{other:?}"),
         }
     }
-    assert_eq!(seen.len(), 3, "{seen:?}");
+    assert!((2..=3).contains(&seen.len()), "{seen:?}");
     assert!(
         seen.is_sorted_by(|a, b| a.bytes < b.bytes && a.packets < b.packets),
         "{seen:?}"

@@ -5,26 +5,22 @@ use crate::world::*;
 #[tokio::test(flavor = "multi_thread")]
 async fn tags_that_the_kernel_took_out_are_put_back_on_a_node_interface() {
     let world = World::new();
-    world.shell(&format!("ethtool -K {FAR} txvlan on >/dev/null"));
-    world.ip(&[
-        "link", "add", "link", FAR, "name", "far0.7", "type", "vlan", "id", "7",
-    ]);
-    world.ip(&["link", "set", "far0.7", "up"]);
     let _daemon = world.daemon();
     let client = world.client();
     let _held = attach(&client, node(NEAR)).await;
     let running = start(
         &client,
-        capture("t", "vlan 7 and udp port 53", 700),
+        capture("t", "vlan 7 and udp port 53", 2_500),
         world.path("f"),
     )
     .await
     .unwrap();
-    let (tags, plain) = (world.injector("far0.7"), world.injector(FAR));
-    tags.send(&frame(1, 53, 100)).unwrap();
-    plain.send(&frame(2, 53, 100)).unwrap();
-    plain.send(&tagged(&tagged(&frame(3, 53, 100), 9), 7)).unwrap();
-    tags.send(&frame(4, 53, 1400)).unwrap();
+    // The kernel moves the outer tag of each received frame into metadata before any reader sees it.
+    let far = world.injector(FAR);
+    far.send(&tagged(&frame(1, 53, 100), 7)).unwrap();
+    far.send(&frame(2, 53, 100)).unwrap();
+    far.send(&tagged(&tagged(&frame(3, 53, 100), 9), 7)).unwrap();
+    far.send(&tagged(&frame(4, 53, 1400), 7)).unwrap();
     let (ended, packets) = running.ended().await;
     let got: Vec<_> = packets.iter().map(|p| p.bytes.clone()).collect();
     assert_eq!(
@@ -41,7 +37,7 @@ async fn tags_on_the_wire_are_in_the_file_of_a_mirror_interface() {
     let _daemon = world.daemon();
     let client = world.client();
     let _held = attach(&client, mirror(NEAR)).await;
-    let running = start(&client, capture("t", "vlan", 500), world.path("f"))
+    let running = start(&client, capture("t", "vlan", 2_500), world.path("f"))
         .await
         .unwrap();
     let far = world.injector(FAR);
@@ -69,10 +65,10 @@ async fn what_the_node_sends_is_captured_and_loopback_shows_each_packet_once() {
         })
         .await
         .unwrap();
-    let out = start(&client, capture("t", "", 500), world.path("out"))
+    let out = start(&client, capture("t", "", 2_500), world.path("out"))
         .await
         .unwrap();
-    let looped = start(&client, capture("lo", "", 500), world.path("lo"))
+    let looped = start(&client, capture("lo", "", 2_500), world.path("lo"))
         .await
         .unwrap();
     world.injector(NEAR).send(&frame(1, 53, 100)).unwrap();
@@ -89,7 +85,7 @@ async fn stamps_are_taken_per_packet_in_real_time() {
         let _daemon = world.daemon();
         let client = world.client();
         let _held = attach(&client, source).await;
-        let running = start(&client, capture("t", "", 800), world.path("f"))
+        let running = start(&client, capture("t", "", 2_500), world.path("f"))
             .await
             .unwrap();
         let far = world.injector(FAR);
@@ -108,7 +104,7 @@ async fn stamps_are_taken_per_packet_in_real_time() {
                 "{stamp} before it was sent at {before}"
             );
             assert!(
-                *stamp < *after + 50_000_000,
+                *stamp < *after + 2_000_000_000,
                 "{stamp} long after it was sent at {after}"
             );
         }
@@ -144,18 +140,26 @@ async fn the_mode_is_what_the_socket_has_and_says_why_it_is_not_better() {
         tokio::time::sleep(std::time::Duration::from_millis(20)).await;
     }
     assert!(proved);
-    world.ip(&["link", "add", "dum0", "type", "dummy"]);
-    world.ip(&["link", "set", "dum0", "up"]);
-    let dummy = client
+    // A driver that finds the MTU too large for its XDP leaves the generic one.
+    world.ip(&[
+        "link", "add", "big0", "mtu", "9000", "type", "veth", "peer", "name", "big1", "mtu", "9000",
+    ]);
+    world.ip(&["link", "set", "big0", "up"]);
+    world.ip(&["link", "set", "big1", "up"]);
+    let big = client
         .attach(trawl_control::Attach {
             tap: tap("d"),
-            source: mirror("dum0"),
+            source: mirror("big0"),
         })
         .await
         .unwrap();
-    // A dummy device has no XDP of its own.
-    assert_eq!(dummy.status().mode, CaptureMode::Generic);
-    assert_eq!(dummy.status().mode_refusals.len(), 2, "{:?}", dummy.status());
+    assert_eq!(big.status().mode, CaptureMode::Generic);
+    assert_eq!(big.status().mode_refusals.len(), 2, "{:?}", big.status());
+    let running = start(&client, capture("d", "", 2_500), world.path("big"))
+        .await
+        .unwrap();
+    world.injector("big1").send(&frame(1, 53, 2000)).unwrap();
+    assert_eq!(running.ended().await.1[0].bytes, frame(1, 53, 2000));
     let af_packet = client
         .attach(trawl_control::Attach {
             tap: tap("n"),

@@ -29,6 +29,8 @@ const BATCH: usize = 256;
 const QUEUE: u32 = 0;
 /// How long a queue may stay busy after its last owner closed it.
 const BUSY: Duration = Duration::from_secs(3);
+/// The ring holds what arrives meanwhile at 30 million frames a second.
+const REST: Duration = Duration::from_micros(500);
 const OFFSET_LIFE_NS: u64 = 1_000_000_000;
 /// Differences below are measuring error, not a step of the clock.
 const OFFSET_NOISE_NS: u128 = 50_000;
@@ -228,6 +230,10 @@ impl Backend for XdpRing {
 
     fn clock_source(&self) -> &'static str {
         "kernel-monotonic-in-xdp"
+    }
+
+    fn rest(&self) -> Option<Duration> {
+        Some(REST)
     }
 
     fn lag_ns(&self) -> u64 {
