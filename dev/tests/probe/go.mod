@@ -1,0 +1,3 @@
+module trawl.cloud/dev/probe
+
+go 1.26.0
