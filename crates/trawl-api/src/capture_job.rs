@@ -1,206 +1,180 @@
-//! CaptureJob: one bounded capture and what became of it.
+//! CaptureJob: one bounded capture.
 
-use k8s_openapi::apimachinery::pkg::apis::meta::v1::{Condition, Time};
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
 use kube::CustomResource;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-use trawl_artifact::outcome::{FailureReason, Outcome, StopReason};
 
-use crate::{common::LocalRef, quantities::{ByteSize, GoDuration}};
+use crate::{
+    CaptureJobStatus,
+    common::LocalRef,
+    quantities::{ByteSize, GoDuration},
+};
 
+/// One bounded capture. Every field but retention is immutable: another capture is another CaptureJob.
 #[derive(CustomResource, Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[kube(group = "trawl.cloud", version = "v1alpha1", kind = "CaptureJob", namespaced, status = "CaptureJobStatus")]
+#[kube(
+    group = "trawl.cloud",
+    version = "v1alpha1",
+    kind = "CaptureJob",
+    namespaced,
+    status = "CaptureJobStatus",
+    shortname = "capture",
+    shortname = "captures",
+    doc = "One bounded capture of packets, and what became of it.",
+    printcolumn = r#"{"name":"Type","type":"string","description":"Who asked: a person or a policy.","jsonPath":".spec.requestType"}"#,
+    printcolumn = r#"{"name":"Tap","type":"string","description":"NetworkTap that is captured from.","jsonPath":".spec.tapRef.name"}"#,
+    printcolumn = r#"{"name":"Node","type":"string","description":"Node that captures.","jsonPath":".spec.targetNode"}"#,
+    printcolumn = r#"{"name":"Phase","type":"string","description":"How far the capture is.","jsonPath":".status.phase"}"#,
+    printcolumn = r#"{"name":"Size","type":"integer","description":"Bytes of the capture file.","jsonPath":".status.sizeBytes"}"#,
+    printcolumn = r#"{"name":"Expires","type":"string","description":"When the artifact will be deleted.","jsonPath":".status.retentionDeadline"}"#,
+    printcolumn = r#"{"name":"Age","type":"date","jsonPath":".metadata.creationTimestamp"}"#
+)]
 #[serde(rename_all = "camelCase")]
 pub struct CaptureJobSpec {
+    /// Who asked: a person (Manual) or a CapturePolicy (Policy, only the event worker). Immutable.
     #[serde(default)]
     pub request_type: RequestType,
+    /// The NetworkTap in the same namespace to capture from. Immutable.
     pub tap_ref: LocalRef,
+    /// Node that captures. Required when requestType is Manual. Immutable.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub target_node: Option<String>,
+    /// Capture filter in pcap syntax with numeric addresses, printable ASCII of at most 1024 bytes. Absent: all
+    /// packets. Immutable.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub filter: Option<String>,
+    /// Longest time of the capture, 1s to 1h. Immutable.
     pub duration: GoDuration,
+    /// Bytes kept of each packet: 0 for whole packets, or 64 to 262144. Immutable.
     #[serde(default)]
     pub snaplen: i32,
+    /// Largest size of the file, 1Mi to 1Gi. The file never exceeds it and the last packet is whole. Immutable.
     pub max_size: ByteSize,
+    /// How long before the event the capture begins, 0s to 5m, as far as the sensor's history reaches. Immutable.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub pre_trigger: Option<GoDuration>,
+    /// How long the artifact is kept, 1h to 30d, counted from the completion of the capture. May be changed by
+    /// retention administrators before the deadline.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub retention: Option<GoDuration>,
+    /// The policy that asked. Required when requestType is Policy, forbidden otherwise. Immutable.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub policy_ref: Option<ImmutablePolicyReference>,
+    /// The event that asked. Required when requestType is Policy, forbidden otherwise. Immutable.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub trigger: Option<TriggerSnapshot>,
+    /// Equal for requests that ask for the same evidence, as sha256:<64 hex digits>. Required when requestType is
+    /// Policy, forbidden otherwise. Immutable.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub deduplication_key: Option<String>,
 }
 
+/// Who asked for a capture.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
 pub enum RequestType {
+    /// A person.
     #[default]
     Manual,
+    /// A CapturePolicy, through the event worker.
     Policy,
 }
 
+/// The policy as it was when it asked.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct ImmutablePolicyReference {
+    /// Name of the CapturePolicy.
     pub name: String,
+    /// UID of the CapturePolicy.
     pub uid: String,
+    /// Generation of its spec.
     pub generation: i64,
 }
 
+/// Where a trigger event came from.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
 pub enum TriggerSource {
+    /// An alert of Suricata.
     SuricataAlert,
+    /// A flow that Cilium dropped.
     HubbleDrop,
 }
 
+/// The event that asked, kept with the evidence.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct TriggerSnapshot {
+    /// Where the event came from; selects which one of suricata and hubble is set.
     pub source: TriggerSource,
+    /// Identity of the event as sha256:<64 hex digits>; stable when it is read again.
     pub fingerprint: String,
+    /// When the event happened, by the clock of its source.
     pub event_time: Time,
+    /// When Trawl saw it.
     pub observed_at: Time,
+    /// The conversation that the event is about.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub flow: Option<FlowSnapshot>,
+    /// The alert. Required when source is SuricataAlert, forbidden otherwise.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub suricata: Option<SuricataSnapshot>,
+    /// The drop. Required when source is HubbleDrop, forbidden otherwise.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub hubble: Option<HubbleSnapshot>,
 }
 
+/// One conversation.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct FlowSnapshot {
+    /// Source address.
     #[serde(rename = "sourceIP", default, skip_serializing_if = "Option::is_none")]
     pub source_ip: Option<String>,
+    /// Source port, 0 to 65535.
     #[serde(rename = "sourcePort", default, skip_serializing_if = "Option::is_none")]
     pub source_port: Option<i32>,
+    /// Destination address.
     #[serde(rename = "destinationIP", default, skip_serializing_if = "Option::is_none")]
     pub destination_ip: Option<String>,
+    /// Destination port, 0 to 65535.
     #[serde(rename = "destinationPort", default, skip_serializing_if = "Option::is_none")]
     pub destination_port: Option<i32>,
+    /// Transport protocol, for example TCP.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub protocol: Option<String>,
+    /// Community ID of the flow, as the analyzer states it.
     #[serde(rename = "communityID", default, skip_serializing_if = "Option::is_none")]
     pub community_id: Option<String>,
 }
 
+/// One alert.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct SuricataSnapshot {
+    /// Signature id.
     #[serde(rename = "ruleID")]
     pub rule_id: u32,
+    /// Revision of the signature.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub revision: Option<u32>,
+    /// Severity, 1 (highest) to 4.
     pub severity: i32,
+    /// Classification of the signature.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub category: Option<String>,
+    /// Message of the signature.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub message: Option<String>,
 }
 
+/// One dropped flow.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct HubbleSnapshot {
+    /// Why Cilium dropped it, for example POLICY_DENIED.
     pub drop_reason: String,
+    /// Namespace of the source, when it has one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub source_namespace: Option<String>,
+    /// Namespace of the destination, when it has one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub destination_namespace: Option<String>,
-}
-
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize, JsonSchema)]
-pub enum JobPhase {
-    Pending,
-    Capturing,
-    Storing,
-    Completed,
-    Failed,
-    Expired,
-}
-
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "camelCase")]
-pub struct CaptureJobStatus {
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub observed_generation: Option<i64>,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub phase: Option<JobPhase>,
-    #[serde(rename = "resolvedTapUID", default, skip_serializing_if = "Option::is_none")]
-    pub resolved_tap_uid: Option<String>,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub resolved_interface: Option<String>,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub runner_job_ref: Option<LocalRef>,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub requested_at: Option<Time>,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub started_at: Option<Time>,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub capture_ended_at: Option<Time>,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub completed_at: Option<Time>,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub packet_count: Option<i64>,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub size_bytes: Option<i64>,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub sha256: Option<String>,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub artifact: Option<ArtifactReference>,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub retention_deadline: Option<Time>,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub failure: Option<CaptureFailure>,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub runner_result: Option<RunnerResult>,
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub conditions: Vec<Condition>,
-}
-
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "camelCase")]
-pub struct ArtifactReference {
-    pub profile: String,
-    pub key: String,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub etag: Option<String>,
-    #[serde(rename = "versionID", default, skip_serializing_if = "Option::is_none")]
-    pub version_id: Option<String>,
-    pub verified_at: Time,
-}
-
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "camelCase")]
-pub struct CaptureFailure {
-    pub reason: FailureReason,
-    pub message: String,
-    pub failed_phase: FailedPhase,
-    pub attempts: i32,
-}
-
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
-pub enum FailedPhase {
-    Pending,
-    Capturing,
-    Storing,
-}
-
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "camelCase")]
-pub struct RunnerResult {
-    pub outcome: Outcome,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub reason: Option<FailureReason>,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub stop_reason: Option<StopReason>,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub packet_count: Option<i64>,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub size_bytes: Option<i64>,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub sha256: Option<String>,
-    pub exit_code: i32,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub message: Option<String>,
 }

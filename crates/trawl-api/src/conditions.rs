@@ -2,11 +2,14 @@
 
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::{Condition, Time};
 use k8s_openapi::jiff::Timestamp;
+use trawl_artifact::sanitize::sanitize;
 
 macro_rules! words {
     ($(#[$meta:meta])* $name:ident: $($word:ident)*) => {
         $(#[$meta])*
         #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+        // The words are explained in docs/conditions.md, which a test compares with this list.
+        #[allow(missing_docs)]
         pub enum $name { $($word),* }
 
         impl $name {
@@ -58,12 +61,16 @@ words! {
 /// What a condition asserts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Truth {
+    /// It was observed to hold.
     True,
+    /// It was observed not to hold.
     False,
+    /// It could not be observed.
     Unknown,
 }
 
 impl Truth {
+    /// The word on the wire.
     pub fn as_str(self) -> &'static str {
         match self {
             Self::True => "True",
@@ -76,23 +83,34 @@ impl Truth {
 /// A condition before it is merged: no transition time yet.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Observed {
+    /// What is asserted.
     pub type_: ConditionType,
+    /// Whether it holds.
     pub truth: Truth,
+    /// Why.
     pub reason: Reason,
     /// At most 512 bytes reach the status.
     pub message: String,
 }
 
 impl Observed {
+    /// A condition to be merged; `message` names fields and limits, never filter text.
     pub fn new(type_: ConditionType, truth: Truth, reason: Reason, message: impl Into<String>) -> Self {
-        Self { type_, truth, reason, message: message.into() }
+        Self {
+            type_,
+            truth,
+            reason,
+            message: message.into(),
+        }
     }
 }
 
+/// Longest condition reason, in bytes.
+pub const MAX_REASON_BYTES: usize = 64;
 /// Longest condition message, in bytes.
 pub const MAX_MESSAGE_BYTES: usize = 512;
 
-/// Turns `observed` into a Condition. The transition time of `previous` is kept while the status is the same.
+/// Turns `observed` into a Condition, with its message sanitized and cut. The transition time of `previous` is kept while the status is the same.
 pub fn merge(previous: &[Condition], observed: &Observed, generation: i64, now: Timestamp) -> Condition {
     let status = observed.truth.as_str();
     let last_transition_time = previous
@@ -103,7 +121,7 @@ pub fn merge(previous: &[Condition], observed: &Observed, generation: i64, now: 
         type_: observed.type_.as_str().into(),
         status: status.into(),
         reason: observed.reason.as_str().into(),
-        message: truncate(&observed.message, MAX_MESSAGE_BYTES),
+        message: truncate(&sanitize(&observed.message), MAX_MESSAGE_BYTES),
         observed_generation: Some(generation),
         last_transition_time,
     }
@@ -128,3 +146,6 @@ pub fn truncate(text: &str, max: usize) -> String {
     }
     out
 }
+
+#[cfg(test)]
+mod tests;

@@ -2,22 +2,35 @@
 //!
 //! The normative text is the CRD reference of the project; every type here is one of its kinds or shapes.
 #![forbid(unsafe_code)]
+#![warn(missing_docs)]
 
 pub mod common;
 pub mod conditions;
+pub mod crds;
+pub mod limits;
 pub mod names;
 pub mod quantities;
+pub mod schema;
+pub mod validation;
 
 mod capture_job;
+mod capture_job_status;
 mod capture_policy;
 mod network_tap;
+mod network_tap_status;
 mod port_mirror;
 
 pub use capture_job::*;
+pub use capture_job_status::*;
 pub use capture_policy::*;
 pub use common::*;
 pub use conditions::{ConditionType, Reason};
 pub use network_tap::*;
+pub use network_tap_status::*;
 pub use port_mirror::*;
 pub use quantities::{ByteSize, GoDuration};
-pub use trawl_artifact::outcome::{FailureReason, Outcome, StopReason};
+pub use trawl_artifact::{
+    outcome::{FailureReason, Outcome, StopReason},
+    sanitize::sanitize,
+};
+pub use validation::FieldProblem;

@@ -1,150 +1,113 @@
 //! NetworkTap: where to watch.
 
 use k8s_openapi::api::core::v1::ResourceRequirements;
-use k8s_openapi::apimachinery::pkg::apis::meta::v1::{Condition, LabelSelector, Time};
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::LabelSelector;
 use kube::CustomResource;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::common::LocalRef;
+use crate::NetworkTapStatus;
 
+/// Where to watch, and which analyzers look at the traffic there. Watching is passive: nothing here can change,
+/// delay or drop the traffic.
 #[derive(CustomResource, Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[kube(group = "trawl.cloud", version = "v1alpha1", kind = "NetworkTap", namespaced, status = "NetworkTapStatus")]
+#[kube(
+    group = "trawl.cloud",
+    version = "v1alpha1",
+    kind = "NetworkTap",
+    namespaced,
+    status = "NetworkTapStatus",
+    shortname = "tap",
+    shortname = "taps",
+    doc = "A place where Trawl watches traffic: one interface of one sensor node (a mirror port), or the same interface of a set of nodes.",
+    printcolumn = r#"{"name":"Type","type":"string","description":"Kind of source.","jsonPath":".spec.type"}"#,
+    printcolumn = r#"{"name":"Phase","type":"string","description":"What was observed last.","jsonPath":".status.phase"}"#,
+    printcolumn = r#"{"name":"Targets","type":"integer","description":"Nodes that report packets and healthy analyzers.","jsonPath":".status.readyTargets"}"#,
+    printcolumn = r#"{"name":"Matched","type":"integer","description":"Nodes that the selector matches.","jsonPath":".status.matchedTargets"}"#,
+    printcolumn = r#"{"name":"Last Packet","type":"date","description":"Time since the newest packet on any target.","jsonPath":".status.lastPacketTime"}"#,
+    printcolumn = r#"{"name":"Age","type":"date","jsonPath":".metadata.creationTimestamp"}"#
+)]
 #[serde(rename_all = "camelCase")]
 pub struct NetworkTapSpec {
+    /// How the tap relates to the traffic. `Passive`, the only mode, observes and never touches it.
     #[serde(default)]
     pub mode: TapMode,
+    /// Kind of source; selects which one of mirrorInterface and nodeInterface is set. Immutable.
     #[serde(rename = "type")]
     pub type_: TapType,
+    /// An interface that receives a copy of traffic and carries nothing else. Required when type is
+    /// MirrorInterface, forbidden otherwise.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub mirror_interface: Option<InterfaceSource>,
+    /// An interface that a node itself communicates through. Required when type is NodeInterface, forbidden
+    /// otherwise.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub node_interface: Option<InterfaceSource>,
+    /// The analyzers that look at the traffic. At least one is enabled.
     pub analyzers: AnalyzerSelection,
 }
 
+/// How a tap relates to the traffic.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub enum TapMode {
+    /// Observes; never changes, delays or drops.
     #[default]
     Passive,
 }
 
+/// Kind of source of a tap.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
 pub enum TapType {
+    /// A dedicated interface that receives mirrored traffic.
     MirrorInterface,
+    /// An interface that the node itself uses.
     NodeInterface,
 }
 
+/// One interface on the nodes that a selector matches.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct InterfaceSource {
+    /// Linux name of the interface, 1 to 15 bytes, for example enp5s0. Immutable.
     pub interface: String,
+    /// Whether the interface also accepts frames that are not addressed to it. A mirror port needs this.
     #[serde(default)]
     pub promiscuous: bool,
+    /// Labels of the nodes to watch on; must not be empty. For a mirror interface it must match exactly one node.
     pub node_selector: LabelSelector,
 }
 
+/// The analyzers of a tap.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct AnalyzerSelection {
+    /// Suricata: signatures, and the source of SuricataAlert triggers.
     #[serde(default)]
     pub suricata: AnalyzerConfig,
+    /// Zeek: connection, protocol and file records.
     #[serde(default)]
     pub zeek: AnalyzerConfig,
 }
 
+/// One analyzer.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct AnalyzerConfig {
+    /// Whether the analyzer runs.
     #[serde(default)]
     pub enabled: bool,
+    /// CPU and memory of the analyzer. Required when enabled: a request and a limit of each, no request above its
+    /// limit.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub resources: Option<ResourceRequirements>,
+    /// Site-specific rules or scripts laid over the content that ships with the analyzer.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub custom_content: Option<CustomContentRef>,
 }
 
+/// Site-specific content, pinned by digest.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct CustomContentRef {
+    /// OCI artifact as repository@sha256:<64 hex digits>. A tag is refused: content must be pinned by digest.
     pub reference: String,
-}
-
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
-pub enum TapPhase {
-    Pending,
-    Active,
-    Degraded,
-    Error,
-}
-
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "camelCase")]
-pub struct NetworkTapStatus {
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub observed_generation: Option<i64>,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub phase: Option<TapPhase>,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub matched_targets: Option<i32>,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub ready_targets: Option<i32>,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub last_packet_time: Option<Time>,
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub targets: Vec<TargetStatus>,
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub conditions: Vec<Condition>,
-}
-
-/// One node's report, owned by the sensor there.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "camelCase")]
-pub struct TargetStatus {
-    pub node_name: String,
-    pub interface: String,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub pod_ref: Option<LocalRef>,
-    pub reporter_instance: String,
-    pub heartbeat_time: Time,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub last_packet_time: Option<Time>,
-    pub packets_observed: i64,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub kernel_drops: Option<i64>,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub bytes_observed: Option<i64>,
-    pub duplication: Duplication,
-    pub rejected_records: i64,
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub analyzers: Vec<AnalyzerStatus>,
-}
-
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-pub enum Duplication {
-    Unknown,
-    NotDetected,
-    Suspected,
-}
-
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
-pub enum AnalyzerName {
-    Suricata,
-    Zeek,
-}
-
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "camelCase")]
-pub struct AnalyzerStatus {
-    pub name: AnalyzerName,
-    pub healthy: bool,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub version: Option<String>,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub last_record_time: Option<Time>,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub upstream_fetched_at: Option<Time>,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub custom_content_digest: Option<String>,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub reason: Option<String>,
 }

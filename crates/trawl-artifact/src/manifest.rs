@@ -87,3 +87,75 @@ pub struct Versions {
     pub runner: String,
     pub captured: String,
 }
+
+/// Why a manifest was refused.
+#[derive(Debug, thiserror::Error)]
+pub enum ManifestError {
+    #[error("the manifest has {0} bytes; the limit is {MAX_MANIFEST_BYTES}")]
+    TooLarge(u64),
+    #[error("the manifest is not valid JSON of schema {MANIFEST_SCHEMA}: {0}")]
+    Json(#[from] serde_json::Error),
+    #[error("schema: only {MANIFEST_SCHEMA} is understood")]
+    Schema,
+    #[error("{field}: {problem}")]
+    Field {
+        field: &'static str,
+        problem: &'static str,
+    },
+}
+
+impl Manifest {
+    /// Reads a manifest strictly: size limit, no unknown field, no contradiction within itself.
+    pub fn from_json(bytes: &[u8]) -> Result<Self, ManifestError> {
+        let length = bytes.len() as u64;
+        if length > MAX_MANIFEST_BYTES {
+            return Err(ManifestError::TooLarge(length));
+        }
+        let manifest: Self = serde_json::from_slice(bytes)?;
+        manifest.check()?;
+        Ok(manifest)
+    }
+
+    /// The bytes to store, after the same checks that a reader makes.
+    pub fn to_json(&self) -> Result<Vec<u8>, ManifestError> {
+        self.check()?;
+        let mut bytes = serde_json::to_vec_pretty(self)?;
+        bytes.push(b'\n');
+        match bytes.len() as u64 {
+            length if length > MAX_MANIFEST_BYTES => Err(ManifestError::TooLarge(length)),
+            _ => Ok(bytes),
+        }
+    }
+
+    /// Whether this manifest speaks of the job `namespace`/`uid`; a manifest of another job proves nothing.
+    pub fn belongs_to(&self, namespace: &str, uid: &str) -> bool {
+        self.job.namespace == namespace && self.job.uid == uid
+    }
+
+    fn check(&self) -> Result<(), ManifestError> {
+        if self.schema != MANIFEST_SCHEMA {
+            return Err(ManifestError::Schema);
+        }
+        let refuse = |field, problem| Err(ManifestError::Field { field, problem });
+        let named = |id: &ObjectIdentity| ![&id.namespace, &id.name, &id.uid].iter().any(|s| s.is_empty());
+        if !named(&self.job) {
+            return refuse("job", "namespace, name and uid must not be empty");
+        }
+        if !named(&self.tap) {
+            return refuse("tap", "namespace, name and uid must not be empty");
+        }
+        if !crate::text::is_sha256(&self.sha256) {
+            return refuse("sha256", "must be 64 lower-case hex digits");
+        }
+        if self.ended_at < self.started_at {
+            return refuse("endedAt", "must not lie before startedAt");
+        }
+        if self.truncated_packets > self.packet_count {
+            return refuse("truncatedPackets", "must not exceed packetCount");
+        }
+        if self.packet_count == 0 && (self.first_packet.is_some() || self.last_packet.is_some()) {
+            return refuse("firstPacket", "must be absent when packetCount is 0");
+        }
+        Ok(())
+    }
+}

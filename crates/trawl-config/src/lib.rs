@@ -3,4 +3,5 @@
 
 pub mod installation;
 pub mod pods;
+mod shape;
 pub mod store;

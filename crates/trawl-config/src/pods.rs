@@ -34,6 +34,59 @@ pub struct SensorSpec {
     pub source: SensorSource,
     pub interface: String,
     pub promiscuous: bool,
+    /// The analyzers that the tap enables; the sensor reports on each of them.
+    #[serde(default)]
+    pub analyzers: Vec<Analyzer>,
+}
+
+/// An analyzer by its name in the status.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub enum Analyzer {
+    Suricata,
+    Zeek,
+}
+
+/// What a sensor says of itself beside the tap's status, one JSON text per node in the ConfigMap
+/// [`tap_objects_name`]. The status has no place for it, and the operator turns it into conditions.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub struct SensorNote {
+    /// The pod that wrote it; the note of a pod that is gone is history.
+    pub pod: String,
+    /// zero-copy, copy, generic or af-packet, as captured read it back.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub mode: Option<String>,
+    /// Why each better mode was refused.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub refusals: Vec<String>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub problem: Option<SensorProblem>,
+}
+
+/// Why no frame can arrive.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub struct SensorProblem {
+    pub kind: SensorProblemKind,
+    pub message: String,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub enum SensorProblemKind {
+    InterfaceMissing,
+    /// captured does not answer.
+    Unreachable,
+    Other,
+}
+
+/// Name of everything that the operator makes for one tap, from its full UID.
+pub fn tap_objects_name(uid: &str) -> String {
+    format!("trawl-tap-{uid}")
+}
+
+/// Name of everything that the operator makes for one capture, from its full UID.
+pub fn capture_objects_name(uid: &str) -> String {
+    format!("trawl-capture-{uid}")
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]

@@ -5,6 +5,12 @@
 //! the daemon answers with one or more [`Reply`] messages. `docs/protocol.md` describes the whole exchange.
 #![forbid(unsafe_code)]
 
+pub mod client;
+pub mod codec;
+pub mod connection;
 pub mod messages;
+pub mod server;
 
+pub use client::{Attachment, CancelHandle, Client, ClientError, Replies};
+pub use connection::{Connection, ConnectionError};
 pub use messages::*;

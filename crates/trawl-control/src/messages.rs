@@ -248,6 +248,14 @@ pub struct LossBalance {
     pub lost_nic: Option<u64>,
 }
 
+impl LossBalance {
+    /// Whether every packet that was seen is accounted for.
+    #[must_use]
+    pub fn adds_up(&self) -> bool {
+        self.seen == self.matched + self.filtered && self.matched == self.written + self.lost_writer
+    }
+}
+
 /// Why a request was refused. The code is for programs, the message for people.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]

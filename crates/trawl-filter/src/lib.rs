@@ -1,1 +1,42 @@
 //! Filter text to a checked BPF program, without name resolution.
+//!
+//! Three steps: [`words`] takes the text apart and refuses everything that libpcap would have to look up (host
+//! names, service names) or would silently read as something wider; libpcap compiles what is left, for an Ethernet
+//! file, on a thread of its own with a deadline; [`program`] checks the code and runs it, without `unsafe`.
+//! Errors name a position and what to do, and never repeat the text.
+#![forbid(unsafe_code)]
+
+mod compile;
+mod error;
+#[cfg(test)]
+mod libpcap_tests;
+pub mod program;
+pub mod words;
+
+pub use compile::{COMPILE_DEADLINE, compile, compile_within};
+pub use error::FilterError;
+pub use program::Program;
+
+/// Longest filter text, in bytes.
+pub const MAX_FILTER_BYTES: usize = 1024;
+
+/// What a capture keeps.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Filter {
+    /// Every frame: the text was absent, empty or only spaces.
+    Everything,
+    /// The frames that the program accepts.
+    Program(Program),
+}
+
+impl Filter {
+    /// Whether a frame is kept. `wire_length` is its length on the wire, of which `frame` may be the beginning.
+    #[must_use]
+    #[inline]
+    pub fn matches(&self, frame: &[u8], wire_length: u32) -> bool {
+        match self {
+            Self::Everything => true,
+            Self::Program(program) => program.matches(frame, wire_length),
+        }
+    }
+}

@@ -1,1 +1,6 @@
-fn main() {}
+//! The Trawl command line.
+use std::process::ExitCode;
+
+fn main() -> ExitCode {
+    trawlctl::main()
+}

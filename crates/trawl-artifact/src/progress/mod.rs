@@ -2,6 +2,14 @@
 //!
 //! Files are written to a temporary name, synced and renamed; they are never replaced. Times are RFC 3339.
 
+mod error;
+mod read;
+mod write;
+
+pub use error::ProgressError;
+pub use read::{ProgressReader, parse};
+pub use write::ProgressWriter;
+
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 
@@ -48,7 +56,12 @@ impl ProgressBody {
 }
 
 /// All record file names in the order in which they appear.
-pub const RECORD_FILES: [&str; 4] = ["01-filter.json", "02-started.json", "03-ended.json", "09-result.json"];
+pub const RECORD_FILES: [&str; 4] = [
+    "01-filter.json",
+    "02-started.json",
+    "03-ended.json",
+    "09-result.json",
+];
 
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]

@@ -1,0 +1,51 @@
+//! Brings a derived schema into the form that the API server wants.
+
+use serde_json::{Map, Value, json};
+
+/// Walks the whole schema: no `nullable` (a `null` would satisfy `has()`), no `title`, no unsigned formats, integer
+/// bounds as integers.
+pub fn normalize(schema: &mut Value) {
+    match schema {
+        Value::Object(map) => {
+            drop_keyword(map, "nullable");
+            drop_keyword(map, "title");
+            widen_unsigned(map);
+            for keyword in ["minimum", "maximum"] {
+                if let Some(n) = map.get(keyword).and_then(Value::as_f64) {
+                    map.insert(keyword.into(), json!(n as i64));
+                }
+            }
+            if map.get("x-kubernetes-int-or-string") == Some(&Value::Bool(true)) {
+                int_or_string(map);
+            }
+            for (_, child) in map.iter_mut() {
+                normalize(child);
+            }
+        }
+        Value::Array(items) => items.iter_mut().for_each(normalize),
+        _ => {}
+    }
+}
+
+/// A property may be called like a keyword: it is then a schema, never a flag or a text.
+fn drop_keyword(map: &mut Map<String, Value>, keyword: &str) {
+    if map.get(keyword).is_some_and(|v| !v.is_object()) {
+        map.remove(keyword);
+    }
+}
+
+fn widen_unsigned(map: &mut Map<String, Value>) {
+    if map.get("format").and_then(Value::as_str) == Some("uint32") {
+        map.insert("format".into(), "int64".into());
+        map.insert("minimum".into(), 0.into());
+        map.insert("maximum".into(), u32::MAX.into());
+    }
+}
+
+fn int_or_string(map: &mut Map<String, Value>) {
+    map.remove("type");
+    map.insert("anyOf".into(), json!([{"type": "integer"}, {"type": "string"}]));
+    map.insert("pattern".into(), super::cel::QUANTITY_PATTERN.into());
+    map.entry("description")
+        .or_insert_with(|| "A Kubernetes quantity, for example 500m, 50Mi or 1Gi.".into());
+}

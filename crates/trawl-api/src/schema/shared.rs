@@ -1,0 +1,184 @@
+//! Shapes that several kinds share.
+
+use serde_json::json;
+
+use super::{
+    cel,
+    node::{Node, Rule},
+};
+use crate::{
+    conditions::{MAX_MESSAGE_BYTES, MAX_REASON_BYTES},
+    limits::{self, DurationRange},
+};
+
+const DNS_SUBDOMAIN: &str = r"^[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*$";
+const DNS_LABEL: &str = r"^[a-z0-9]([-a-z0-9]*[a-z0-9])?$";
+/// What the kernel accepts and every tool prints unharmed; never `.` or `..`.
+const INTERFACE: &str = r"^[A-Za-z0-9_][A-Za-z0-9_.-]*$";
+const WORD: &str = r"^[\x20-\x7e]+$";
+const SHA256: &str = r"^[a-f0-9]{64}$";
+const SHA256_FORM: &str = r"^sha256:[a-f0-9]{64}$";
+/// A quantity with at most six decimal places and no suffix below `m`.
+const SIZE: &str = r"^\+?([0-9]{1,16}(\.[0-9]{0,6})?|\.[0-9]{1,6})([KMGTPE]i|[mkMGTPE]|[eE]\+?[0-9]{1,2})?$";
+/// Longest UID.
+const MAX_UID: usize = 128;
+
+/// Name of an object or node.
+pub fn name(node: &mut Node<'_>) {
+    node.length(1, limits::MAX_NAME).pattern(DNS_SUBDOMAIN);
+}
+
+/// Reference to an object in the same namespace.
+pub fn local_ref(node: &mut Node<'_>) {
+    name(&mut node.at("name"));
+    node.set("x-kubernetes-map-type", "atomic");
+}
+
+/// Namespace.
+pub fn namespace(node: &mut Node<'_>) {
+    node.length(1, 63).pattern(DNS_LABEL);
+}
+
+/// UID of an object.
+pub fn uid(node: &mut Node<'_>) {
+    node.length(1, MAX_UID);
+}
+
+/// Linux interface name.
+pub fn interface(node: &mut Node<'_>) {
+    node.length(1, limits::MAX_INTERFACE).pattern(INTERFACE);
+}
+
+/// A word of another system, such as a category: printable ASCII.
+pub fn word(node: &mut Node<'_>) {
+    node.length(1, limits::MAX_WORD).pattern(WORD);
+}
+
+/// Lower-case hex of a SHA-256.
+pub fn sha256(node: &mut Node<'_>) {
+    node.length(64, 64).pattern(SHA256);
+}
+
+/// `sha256:` and the hex.
+pub fn sha256_form(node: &mut Node<'_>) {
+    node.length(71, 71).pattern(SHA256_FORM);
+}
+
+/// A duration within `range`.
+pub fn duration(node: &mut Node<'_>, range: DurationRange) {
+    let rule = format!(
+        "self.matches(r'{}') && {}",
+        cel::DURATION_PATTERN,
+        cel::within("self", range)
+    );
+    node.length(1, limits::MAX_DURATION_TEXT)
+        .pattern(cel::DURATION_PATTERN)
+        .rule(Rule::new(
+            rule,
+            format!(
+                "must be a duration from {} to {}, such as 30s, 5m, 1h30m or whole days such as 7d",
+                range.min_text, range.max_text
+            ),
+        ));
+}
+
+/// `snaplen`: whole packets, or a length.
+pub fn snaplen(node: &mut Node<'_>) {
+    let (min, max) = (limits::MIN_SNAPLEN, limits::MAX_SNAPLEN);
+    node.range(0, max.into()).rule(Rule::new(
+        format!("self == 0 || self >= {min}"),
+        format!("must be 0 (whole packets) or {min} to {max}"),
+    ));
+}
+
+/// `maxSize`: a quantity of whole bytes within the limits. `isInteger()` is false for `1.5Mi`, so the nearest whole
+/// number is taken away instead. The pattern leaves out what could be finer than a quantity can hold and would be
+/// rounded: whatever is accepted here must be readable by [`crate::ByteSize`], or no watcher could read the kind.
+pub fn max_size(node: &mut Node<'_>) {
+    let value = cel::quantity("self");
+    node.pattern(SIZE).rule(Rule::new(
+        format!(
+            "isQuantity(string(self)) && {value}.compareTo(quantity('1Mi')) >= 0 && {value}.compareTo(quantity('1Gi')) <= 0 && {value}.sub(int({value}.asApproximateFloat() + 0.5)).compareTo(quantity('0')) == 0"
+        ),
+        "must be a quantity of whole bytes from 1Mi to 1Gi",
+    ));
+}
+
+/// A time that every client can represent; formats let more through.
+pub fn time(node: &mut Node<'_>) {
+    node.rule(Rule::new(
+        "self >= timestamp('1970-01-01T00:00:00Z') && self < timestamp('9999-01-01T00:00:00Z')",
+        "must be a time in RFC 3339 form between 1970 and 9999",
+    ));
+}
+
+/// A filter or a filter template: printable ASCII, which cannot hide anything from a reader. The rules stand on the
+/// parent, because a refusal by the field's own rule or pattern would repeat the text.
+pub fn filter(parent: &mut Node<'_>, field: &'static str) {
+    let name = field.trim_start_matches('.');
+    let max = limits::MAX_FILTER;
+    parent.at(name).set("maxLength", max);
+    for (holds, message) in [
+        (
+            format!("size(bytes(self.{name})) <= {max}"),
+            format!("must be at most {max} bytes"),
+        ),
+        (
+            format!(r"self.{name}.matches(r'^[\x20-\x7e]*$')"),
+            "must be printable ASCII".to_owned(),
+        ),
+    ] {
+        parent.rule(Rule::new(format!("!has(self.{name}) || {holds}"), message).names(field));
+    }
+}
+
+/// A sanitized message.
+pub fn message(node: &mut Node<'_>) {
+    node.bytes(MAX_MESSAGE_BYTES);
+}
+
+/// Conditions: merged by type, bounded, and with reasons in the form of the closed list.
+pub fn conditions(node: &mut Node<'_>) {
+    node.items(0, 16).is_map("type");
+    let mut item = node.at("[]");
+    item.at("type").length(1, 64).pattern("^[A-Z][A-Za-z]*$");
+    item.at("status").set("enum", json!(["True", "False", "Unknown"]));
+    item.at("reason")
+        .length(1, MAX_REASON_BYTES)
+        .pattern("^[A-Z][A-Za-z]*$");
+    item.at("observedGeneration").counter();
+    message(&mut item.at("message"));
+}
+
+/// The two ways of a closed union: the branch is there when `tag` is `value`, and only then.
+pub fn branch(union: &mut Node<'_>, tag: &str, value: &str, field: &'static str) {
+    let name = field.trim_start_matches('.');
+    union
+        .rule(
+            Rule::new(
+                format!("self.{tag} != '{value}' || has(self.{name})"),
+                format!("is required when {tag} is {value}"),
+            )
+            .names(field)
+            .required(),
+        )
+        .rule(
+            Rule::new(
+                format!("self.{tag} == '{value}' || !has(self.{name})"),
+                format!("is allowed only when {tag} is {value}"),
+            )
+            .names(field)
+            .forbidden(),
+        );
+}
+
+/// A parent rule that refuses a change of `field`; a rule on the field itself would not see it appear or vanish.
+pub fn immutable(parent: &mut Node<'_>, field: &'static str, unchanged: String) {
+    parent.rule(
+        Rule::new(
+            unchanged,
+            format!("{} is immutable", field.trim_start_matches('.')),
+        )
+        .names(field),
+    );
+}

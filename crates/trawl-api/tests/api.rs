@@ -1,0 +1,13 @@
+//! The four kinds on a real API server.
+#![forbid(unsafe_code)]
+
+#[path = "cases/mod.rs"]
+mod cases;
+#[path = "api/columns.rs"]
+mod columns;
+#[path = "api/harness.rs"]
+mod harness;
+#[path = "api/refusals.rs"]
+mod refusals;
+#[path = "api/status.rs"]
+mod status;

@@ -1,0 +1,81 @@
+//! The validation of stored objects says what the API server says.
+#![forbid(unsafe_code)]
+
+#[path = "cases/mod.rs"]
+#[allow(dead_code, reason = "each test binary uses its part of the tables")]
+mod cases;
+
+use std::time::Duration;
+
+use serde_json::Value;
+use trawl_api::CaptureJob;
+
+#[test]
+fn every_sample_is_sound() {
+    for name in cases::samples() {
+        let object = cases::sample(&name);
+        assert_eq!(cases::validate(&object), Some(vec![]), "{name}");
+    }
+}
+
+#[test]
+fn what_the_api_server_refuses_at_the_door_is_also_a_problem_of_a_stored_object() {
+    let mut checked = 0;
+    for case in cases::refused_on_create() {
+        let Some(problems) = cases::validate(&cases::spoiled(&case)) else {
+            continue;
+        };
+        checked += 1;
+        assert!(
+            problems.iter().any(|p| p.field.starts_with(case.field)),
+            "{} {}: expected a problem of {}, got {problems:?}",
+            case.sample,
+            case.patch,
+            case.field
+        );
+    }
+    assert!(checked >= 60, "only {checked} cases reached validation");
+}
+
+#[test]
+fn what_the_api_server_allows_is_no_problem() {
+    for case in cases::allowed_on_update() {
+        assert_eq!(
+            cases::validate(&cases::spoiled(&case)),
+            Some(vec![]),
+            "{} {}",
+            case.sample,
+            case.patch
+        );
+    }
+}
+
+#[test]
+fn a_problem_names_field_and_limit_but_never_the_value() {
+    let mut object = cases::sample("capturejob-manual");
+    object["spec"]["filter"] = Value::from(format!("secretword{}", "x".repeat(1024)));
+    object["spec"]["maxSize"] = Value::from("2Gi");
+    let problems = cases::validate(&object).expect("parses");
+    assert_eq!(
+        trawl_api::validation::summary(&problems),
+        "spec.filter: must be at most 1024 bytes; spec.maxSize: must be from 1Mi to 1Gi"
+    );
+}
+
+#[test]
+fn an_object_stored_before_an_optional_field_existed_round_trips_and_means_the_default() {
+    let stored = cases::sample("capturejob-manual");
+    assert!(
+        stored["spec"].get("preTrigger").is_none(),
+        "the sample is as old objects are"
+    );
+    let job: CaptureJob = serde_json::from_value(stored.clone()).expect("parses");
+    assert_eq!(job.spec.effective_pre_trigger(), Duration::ZERO);
+    let again = serde_json::to_value(&job.spec).expect("json");
+    assert_eq!(again, stored["spec"]);
+
+    let mut bare = stored;
+    bare["spec"].as_object_mut().expect("spec").remove("retention");
+    let job: CaptureJob = serde_json::from_value(bare).expect("parses");
+    assert_eq!(job.spec.effective_retention(), Duration::from_secs(30 * 86_400));
+}

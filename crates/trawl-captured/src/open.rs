@@ -1,0 +1,75 @@
+//! From a source to a running engine, and from failures to replies.
+
+use trawl_control::{ErrorCode, ErrorReply, InterfaceSpec, Source};
+use trawl_dataplane::ring::tpacket::PacketRing;
+use trawl_dataplane::ring::xdp::XdpRing;
+use trawl_dataplane::{Engine, EngineError, InterfaceName, MirrorInterface, NodeInterface, OpenError};
+use trawl_filter::FilterError;
+
+use crate::limits::refusal;
+
+/// Program and version, as files and status show it.
+pub(crate) const APPLICATION: &str = concat!("trawl-captured ", env!("CARGO_PKG_VERSION"));
+
+/// The interface of a source.
+pub(crate) fn spec_of(source: &Source) -> &InterfaceSpec {
+    match source {
+        Source::MirrorInterface(spec) | Source::NodeInterface(spec) => spec,
+    }
+}
+
+/// The interface name of a source, checked.
+pub(crate) fn name_of(source: &Source) -> Result<InterfaceName, ErrorReply> {
+    let name = spec_of(source).interface.parse::<InterfaceName>();
+    name.map_err(|e| {
+        refusal(
+            ErrorCode::InterfaceUnavailable,
+            "source.interface",
+            format!("source.interface is {e}"),
+        )
+    })
+}
+
+/// Opens the ring that belongs to the kind of source. Blocks, for seconds when a queue is busy.
+pub(crate) fn engine(source: &Source, name: &InterfaceName) -> Result<Engine, ErrorReply> {
+    let started = match source {
+        Source::MirrorInterface(_) => XdpRing::open(&MirrorInterface(name.clone())).map(Engine::start),
+        Source::NodeInterface(spec) => {
+            let node = NodeInterface {
+                name: name.clone(),
+                promiscuous: spec.promiscuous,
+            };
+            PacketRing::open(&node).map(Engine::start)
+        }
+    };
+    match started {
+        Ok(engine) => engine.map_err(|e| engine_error(&e)),
+        Err(e) => Err(open_error(&e)),
+    }
+}
+
+pub(crate) fn open_error(error: &OpenError) -> ErrorReply {
+    refusal(
+        ErrorCode::InterfaceUnavailable,
+        "source.interface",
+        error.to_string(),
+    )
+}
+
+pub(crate) fn engine_error(error: &EngineError) -> ErrorReply {
+    let (code, field) = match error {
+        EngineError::NoRoom { .. } => (ErrorCode::InvalidBounds, "maxSizeBytes"),
+        EngineError::Start(_) => (ErrorCode::Internal, "source"),
+        EngineError::Gone => (ErrorCode::InterfaceUnavailable, "tap"),
+    };
+    refusal(code, field, error.to_string())
+}
+
+pub(crate) fn filter_error(error: &FilterError) -> ErrorReply {
+    let code = match error {
+        FilterError::RejectsAll => ErrorCode::FilterRejectsAll,
+        FilterError::Internal(_) => ErrorCode::Internal,
+        _ => ErrorCode::InvalidFilter,
+    };
+    refusal(code, "filter", error.to_string())
+}

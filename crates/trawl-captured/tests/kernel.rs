@@ -1,0 +1,14 @@
+//! captured on a real kernel: network namespaces, veth, real rings. Needs root; `dev/test kernel` runs it.
+
+#[path = "kernel/bounds.rs"]
+mod bounds;
+#[path = "kernel/daemon.rs"]
+mod daemon;
+#[path = "kernel/packets.rs"]
+mod packets;
+#[path = "kernel/record.rs"]
+mod record;
+#[path = "kernel/refusals.rs"]
+mod refusals;
+#[path = "kernel/world.rs"]
+mod world;

@@ -1,0 +1,159 @@
+use std::process::{Output, Stdio};
+use std::time::Duration;
+
+use rustix::process::{Pid, Signal, kill_process};
+
+use crate::world::*;
+
+fn record(world: &World, arguments: &[&str]) -> std::process::Child {
+    let mut command = world.command(PROGRAM);
+    command
+        .args(["record", "--interface", NEAR])
+        .args(arguments)
+        .current_dir(world.dir.path());
+    command
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap()
+}
+
+fn wait_for_file(world: &World, name: &str) {
+    wait_until("the recording has begun", || world.path(name).exists());
+    // The header is written with the first packets; the ring stands before the file is made.
+    std::thread::sleep(Duration::from_millis(100));
+}
+
+fn said(output: &Output) -> String {
+    format!(
+        "{}{}",
+        String::from_utf8_lossy(&output.stdout),
+        String::from_utf8_lossy(&output.stderr)
+    )
+}
+
+#[test]
+fn recorded_beside_tcpdump_the_packets_are_the_same_in_the_same_order() {
+    // Redirection hides frames from other readers of the same end, so tcpdump then listens at the far one.
+    for (arguments, listen) in [(&["--node"][..], NEAR), (&[], FAR)] {
+        let world = World::new();
+        let tcpdump = world.tcpdump(listen, &world.path("tcpdump.pcap"));
+        let child = record(
+            &world,
+            &[arguments, &["--duration", "4s", "-o", "ours.pcapng"]].concat(),
+        );
+        wait_for_file(&world, "ours.pcapng");
+        let (far, near) = (world.injector(FAR), world.injector(NEAR));
+        let mut count = 0;
+        for i in 0..3000u32 {
+            let mut bytes = frame(i, (i % 7) as u16 + 1, 60 + (i as usize * 31) % 1440);
+            if i % 5 == 0 {
+                bytes = tagged(&bytes, (i % 4000) as u16 + 1);
+            }
+            if !arguments.is_empty() && i % 11 == 0 {
+                near.send(&bytes).unwrap();
+            } else {
+                far.send(&bytes).unwrap();
+            }
+            count += 1;
+        }
+        let output = child.wait_with_output().unwrap();
+        assert!(output.status.success(), "{}", said(&output));
+        let theirs = tcpdump.finish(count);
+        let ours: Vec<_> = packets_of(&world.path("ours.pcapng"))
+            .into_iter()
+            .map(|p| p.bytes)
+            .collect();
+        assert_eq!(ours.len(), count);
+        assert!(ours == theirs, "the same packets in the same order");
+        for reader in [
+            &["tshark", "-n", "-r"][..],
+            &["tcpdump", "-n", "-r"],
+            &["capinfos"],
+        ] {
+            let mut command = std::process::Command::new(reader[0]);
+            let output = command
+                .args(&reader[1..])
+                .arg(world.path("ours.pcapng"))
+                .output()
+                .unwrap();
+            let complaint = String::from_utf8_lossy(&output.stderr).to_lowercase();
+            assert!(output.status.success(), "{reader:?}: {complaint}");
+            for word in ["error", "truncat", "damaged", "corrupt", "cut short"] {
+                assert!(!complaint.contains(word), "{reader:?}: {complaint}");
+            }
+        }
+    }
+}
+
+#[test]
+fn ctrl_c_finishes_the_file_and_says_so() {
+    for arguments in [&["--node"][..], &[]] {
+        let world = World::new();
+        let child = record(&world, &[arguments, &["--duration", "1h", "-o", "f"]].concat());
+        wait_for_file(&world, "f");
+        world.injector(FAR).send(&frame(1, 53, 100)).unwrap();
+        std::thread::sleep(Duration::from_millis(300));
+        kill_process(Pid::from_child(&child), Signal::INT).unwrap();
+        let output = child.wait_with_output().unwrap();
+        assert!(output.status.success(), "{}", said(&output));
+        assert!(
+            said(&output).contains("interrupted; the file is finished"),
+            "{}",
+            said(&output)
+        );
+        assert_eq!(packets_of(&world.path("f")).len(), 1);
+    }
+}
+
+#[test]
+fn mistakes_are_explained_and_leave_no_file() {
+    let world = World::new();
+    std::fs::write(world.path("mine"), "precious").unwrap();
+    let cases: [(&[&str], &str); 8] = [
+        (&["-o", "mine"], "exists already"),
+        (
+            &["-o", "f", "--filter", "host example.com"],
+            "names are not looked up",
+        ),
+        (&["-o", "f", "--filter", "ip6 and arp"], "rejects all packets"),
+        (&["-o", "f", "--duration", "2h"], "--duration must be 1ms to 1h"),
+        (&["-o", "f", "--max-size", "10"], "--max-size must be 1Mi to 1Gi"),
+        (&["-o", "f", "--snaplen", "3"], "--snaplen must be"),
+        (
+            &["-o", "f", "--interface", "nope0"],
+            "cannot be used multiple times",
+        ),
+        (&["-o", "no/such/dir/f"], "cannot create"),
+    ];
+    for (arguments, wanted) in cases {
+        let output = record(&world, &[arguments, &["--node"]].concat())
+            .wait_with_output()
+            .unwrap();
+        assert!(!output.status.success());
+        assert!(said(&output).contains(wanted), "{arguments:?}: {}", said(&output));
+        assert!(!world.path("f").exists(), "{arguments:?}");
+    }
+    assert_eq!(std::fs::read(world.path("mine")).unwrap(), b"precious");
+    let mut command = world.command(PROGRAM);
+    let output = command
+        .args(["record", "--interface", "nope0", "-o"])
+        .arg(world.path("f"))
+        .output()
+        .unwrap();
+    assert!(
+        said(&output).contains("interface nope0 does not exist here"),
+        "{}",
+        said(&output)
+    );
+    assert!(!world.path("f").exists());
+}
+
+#[test]
+fn an_interface_that_the_machine_uses_itself_is_never_taken_away() {
+    let world = World::new();
+    world.ip(&["addr", "add", "10.99.0.1/24", "dev", NEAR]);
+    let output = record(&world, &["-o", "f"]).wait_with_output().unwrap();
+    assert!(!output.status.success());
+    assert!(said(&output).contains("add --node"), "{}", said(&output));
+}

@@ -1,0 +1,77 @@
+//! The rings, and with them all `unsafe` of this crate.
+
+mod bpf;
+pub mod device;
+pub mod inject;
+pub mod tpacket;
+pub mod xdp;
+
+use std::io;
+
+/// Why a ring could not be opened. Messages say what to do.
+#[derive(Debug, thiserror::Error)]
+pub enum OpenError {
+    /// No interface of that name in this network namespace.
+    #[error(
+        "interface {0} does not exist here; check the name with `ip link`, and that the daemon runs in the node's network namespace"
+    )]
+    NoSuchInterface(String),
+    /// The kernel refuses for want of a capability.
+    #[error(
+        "no permission to {step} on {interface}; the process needs CAP_NET_RAW, CAP_NET_ADMIN, CAP_BPF and CAP_IPC_LOCK"
+    )]
+    NotPermitted {
+        /// Interface name.
+        interface: String,
+        /// What was attempted.
+        step: &'static str,
+    },
+    /// Not something that carries Ethernet frames.
+    #[error("interface {0} does not carry Ethernet frames; name an Ethernet interface")]
+    NotEthernet(String),
+    /// More than one receive queue.
+    #[error(
+        "interface {interface} has {queues} receive queues and one is served; run: ethtool -L {interface} {how} 1"
+    )]
+    ManyQueues {
+        /// Interface name.
+        interface: String,
+        /// Receive queues in use.
+        queues: u32,
+        /// `combined` or `rx`.
+        how: &'static str,
+    },
+    /// No way of receiving was accepted.
+    #[error("interface {interface} cannot be opened by AF_XDP: {}", refusals.join("; "))]
+    NoMode {
+        /// Interface name.
+        interface: String,
+        /// Each refusal, best mode first.
+        refusals: Vec<String>,
+    },
+    /// Anything else.
+    #[error("cannot {step} on {interface}: {source}")]
+    System {
+        /// Interface name.
+        interface: String,
+        /// What was attempted.
+        step: &'static str,
+        /// What the system said.
+        source: io::Error,
+    },
+}
+
+impl OpenError {
+    pub(crate) fn at(interface: &str, step: &'static str, source: io::Error) -> Self {
+        let interface = interface.to_owned();
+        match source.raw_os_error() {
+            Some(libc::EPERM | libc::EACCES) => Self::NotPermitted { interface, step },
+            Some(libc::ENODEV | libc::ENXIO) => Self::NoSuchInterface(interface),
+            _ => Self::System {
+                interface,
+                step,
+                source,
+            },
+        }
+    }
+}

@@ -1,0 +1,103 @@
+use anyhow::{Context, Result};
+use trawl_api::JobPhase;
+use trawl_testbed::{files, objects};
+
+use crate::support::*;
+
+#[tokio::test]
+async fn a_capture_job_becomes_a_verified_file_in_hand_that_holds_the_filtered_packets_and_nothing_else()
+-> Result<()> {
+    let line = line().await?;
+    let job = start(&line, &request(&line, Some(FILTER), "5s", "50Mi")).await?;
+    send_pairs(&line, 500, 300)?;
+    let job = finish(&line, &job).await?;
+    assert_eq!(
+        objects::phase(&job),
+        Some(JobPhase::Completed),
+        "{:?}",
+        job.status
+    );
+    let status = job.status.clone().context("status")?;
+    assert_eq!(status.packet_count, Some(500));
+    assert_eq!(
+        status.runner_result.context("runnerResult")?.packet_count,
+        Some(500)
+    );
+    for type_ in [
+        "Accepted",
+        "TargetReady",
+        "FilterValid",
+        "CaptureStarted",
+        "ArtifactVerified",
+        "Downloadable",
+    ] {
+        assert_eq!(
+            objects::condition(&job, type_).map(|c| c.0).as_deref(),
+            Some("True"),
+            "{type_}"
+        );
+    }
+    assert_ne!(
+        objects::condition(&job, "RetentionEnforced")
+            .map(|c| c.0)
+            .as_deref(),
+        Some("True")
+    );
+
+    let dir = tempfile::tempdir()?;
+    let file = fetch(&line, &job, dir.path()).await?;
+    files::wireshark_accepts(&file)?;
+    let (numbers, others) = files::numbers(&file)?;
+    assert_eq!(numbers, (0..500).collect::<Vec<_>>());
+    assert_eq!(others, 0);
+    assert_eq!(
+        std::fs::metadata(&file)?.len() as i64,
+        status.size_bytes.context("sizeBytes")?
+    );
+
+    objects::delete_job(&line.client, &job).await?;
+    store_holds_nothing_of(&job)
+}
+
+#[tokio::test]
+async fn a_capture_that_saw_no_packet_is_a_valid_file_and_says_zero() -> Result<()> {
+    let line = line().await?;
+    let job = start(&line, &request(&line, Some("udp dst port 9"), "2s", "1Mi")).await?;
+    let job = finish(&line, &job).await?;
+    assert_eq!(
+        objects::phase(&job),
+        Some(JobPhase::Completed),
+        "{:?}",
+        job.status
+    );
+    assert_eq!(job.status.as_ref().and_then(|s| s.packet_count), Some(0));
+    let dir = tempfile::tempdir()?;
+    let file = fetch(&line, &job, dir.path()).await?;
+    files::wireshark_accepts(&file)?;
+    assert_eq!(files::packets(&file)?.len(), 0);
+    objects::delete_job(&line.client, &job).await
+}
+
+#[tokio::test]
+async fn a_tap_without_running_analyzers_is_degraded_and_never_claims_healthy_ones() -> Result<()> {
+    let line = line().await?;
+    let api = objects::taps(&line.client);
+    let tap = objects::wait_until(
+        "tap degraded",
+        SOON,
+        async || Ok(api.get(TAP).await?),
+        |t| t.status.as_ref().and_then(|s| s.phase) == Some(trawl_api::TapPhase::Degraded),
+    )
+    .await?;
+    let status = tap.status.context("status")?;
+    let healthy = status
+        .conditions
+        .iter()
+        .find(|c| c.type_ == "AnalyzersHealthy")
+        .context("AnalyzersHealthy")?;
+    assert_ne!(healthy.status, "True");
+    assert_eq!(status.matched_targets, Some(1));
+    assert_eq!(status.targets[0].node_name, line.node);
+    assert_eq!(status.targets[0].interface, line.mirror_iface);
+    Ok(())
+}
