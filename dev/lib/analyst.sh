@@ -41,3 +41,20 @@ show_conditions() {
   kube get "$1" -o json |
     jq -r '.status.conditions[]? | "  \(.type)=\(.status) \(.reason): \(.message)"' | cut -c1-200
 }
+
+phase_of() { kube get "capturejob/$1" -o 'jsonpath={.status.phase}'; }
+end_of() { kube get "capturejob/$1" -o 'jsonpath={.status.phase} {.status.failure.reason} {.status.failure.message}'; }
+
+# wait_for_capturing JOB SECONDS: a job that ends before it captures is a failure at once.
+wait_for_capturing() {
+  local limit=$2 start; start=$(now_ms)
+  while :; do
+    case $(phase_of "$1") in
+      Capturing) return 0 ;;
+      '' | Pending) ;;
+      *) die "the capture ended before the desk sent anything: $(end_of "$1")" ;;
+    esac
+    [ $(($(now_ms) - start)) -lt $((limit * 1000)) ] || die "the capture did not start within $limit s"
+    sleep 0.2
+  done
+}

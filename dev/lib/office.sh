@@ -10,10 +10,19 @@
 
 DESK=192.0.2.11 WEB=192.0.2.21 FILES=192.0.2.22
 OFFICE_HOSTS=(desk web files)
+# A cable keeps the order of the frames in each direction. A virtual one does so only while all that sends and
+# receives runs on the same CPU: each CPU has a queue of its own.
+OFFICE_CPU=$(sed -n 's/^Cpus_allowed_list:[^0-9]*\([0-9]*\).*/\1/p' /proc/self/status)
 
 office_ns() { echo "trawl-office-$1"; }
 # in_office HOST COMMAND...
-in_office() { local ns; ns=$(office_ns "$1"); shift; nsenter --net="/run/netns/$ns" "$@"; }
+in_office() { local ns; ns=$(office_ns "$1"); shift; taskset -c "$OFFICE_CPU" nsenter --net="/run/netns/$ns" "$@"; }
+# office_program NAME HOST COMMAND...: the same, in the background.
+office_program() {
+  local name=$1 ns
+  ns=$(office_ns "$2"); shift 2
+  spawn "office-$name" taskset -c "$OFFICE_CPU" nsenter --net="/run/netns/$ns" "$@"
+}
 
 # plug HOST ADDRESS: a cable between a host and its port of the switch. The hosts' offloads are off, so that what
 # a host sends is what travels: whole frames with their checksums, none larger than the link allows.
@@ -49,21 +58,21 @@ office_up() {
 
   mkdir -p "$S/web"
   echo 'The minutes of the last meeting.' >"$S/web/index.html"
-  spawn office-web nsenter --net="/run/netns/$(office_ns web)" busybox httpd -f -p "$WEB:80" -h "$S/web"
-  spawn office-dns nsenter --net="/run/netns/$(office_ns web)" dnsmasq --keep-in-foreground --conf-file=/dev/null \
+  office_program web web busybox httpd -f -p "$WEB:80" -h "$S/web"
+  office_program dns web dnsmasq --keep-in-foreground --conf-file=/dev/null \
     --pid-file= --user=root --no-resolv --no-hosts --listen-address="$WEB" --bind-interfaces --address="/intranet.example/$WEB"
   wait_for 10 "the web server of the office" office-web in_office desk curl -fsS -m 2 "http://$WEB/"
   wait_for 10 "the name server of the office" office-dns in_office desk busybox nslookup -type=a intranet.example "$WEB"
-  spawn office-browser nsenter --net="/run/netns/$(office_ns desk)" bash -c \
+  office_program browser desk bash -c \
     "while sleep 0.2; do curl -fsS -m 2 -o /dev/null http://$WEB/; done"
-  spawn office-resolver nsenter --net="/run/netns/$(office_ns desk)" bash -c \
+  office_program resolver desk bash -c \
     "while sleep 0.2; do busybox nslookup -type=a intranet.example $WEB >/dev/null; done"
 }
 
 # office_transfer FILE PORT: sends a file from the desk to the file server, and checks that it arrived whole.
 office_transfer() {
   rm -f "$S/received"
-  spawn office-files nsenter --net="/run/netns/$(office_ns files)" socat -u "TCP-LISTEN:$2,bind=$FILES" "CREATE:$S/received"
+  office_program files files socat -u "TCP-LISTEN:$2,bind=$FILES" "CREATE:$S/received"
   wait_for 10 "the file server of the office" office-files listening files "$2"
   in_office desk socat -u "FILE:$1" "TCP:$FILES:$2"
   for _ in {1..100}; do
