@@ -1,19 +1,20 @@
 //! libpcap as the front end: called with checked words only, on its own thread, with a deadline.
 
-use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::mpsc;
-use std::time::Duration;
+use std::sync::{Condvar, Mutex, PoisonError, mpsc};
+use std::time::{Duration, Instant};
 
 use crate::program::{Instruction, Program};
 use crate::{Filter, FilterError, words};
 
 /// How long one compilation may take unless told otherwise. Usual filters need microseconds.
 pub const COMPILE_DEADLINE: Duration = Duration::from_secs(2);
-/// Compilations at a time; those that never end keep their place, so that they cannot eat the machine.
+/// Compilations at a time; more of them wait. Those that never end keep their place, so that they cannot eat the
+/// machine.
 const MAX_COMPILING: usize = 4;
 const STACK_BYTES: usize = 8 << 20;
 
-static COMPILING: AtomicUsize = AtomicUsize::new(0);
+static COMPILING: Mutex<usize> = Mutex::new(0);
+static FREED: Condvar = Condvar::new();
 
 /// Compiles a filter within [`COMPILE_DEADLINE`]. Blocks that long at most; call it away from async workers.
 ///
@@ -33,7 +34,8 @@ pub fn compile_within(text: &str, deadline: Duration) -> Result<Filter, FilterEr
         return Ok(Filter::Everything);
     }
     let clean = words::join(&found);
-    let place = Place::take().ok_or(FilterError::Internal(
+    let end = Instant::now() + deadline;
+    let place = Place::take(deadline).ok_or(FilterError::Internal(
         "too many filters are being compiled; try again",
     ))?;
     let (sender, receiver) = mpsc::sync_channel(1);
@@ -45,7 +47,7 @@ pub fn compile_within(text: &str, deadline: Duration) -> Result<Filter, FilterEr
         let _ = sender.send(compile_here(&clean));
     });
     started.map_err(|_| FilterError::Internal("no thread could be started"))?;
-    match receiver.recv_timeout(deadline) {
+    match receiver.recv_timeout(end.saturating_duration_since(Instant::now())) {
         Ok(result) => result.map(Filter::Program),
         Err(mpsc::RecvTimeoutError::Timeout) => Err(FilterError::TooSlow),
         Err(mpsc::RecvTimeoutError::Disconnected) => Err(FilterError::Internal("the compiler failed")),
@@ -55,17 +57,24 @@ pub fn compile_within(text: &str, deadline: Duration) -> Result<Filter, FilterEr
 struct Place;
 
 impl Place {
-    fn take() -> Option<Self> {
-        let taken = COMPILING.fetch_update(Ordering::AcqRel, Ordering::Acquire, |n| {
-            (n < MAX_COMPILING).then_some(n + 1)
-        });
-        taken.ok().map(|_| Self)
+    /// Waits up to `patience` until one is free.
+    fn take(patience: Duration) -> Option<Self> {
+        let taken = COMPILING.lock().unwrap_or_else(PoisonError::into_inner);
+        let (mut taken, _) = FREED
+            .wait_timeout_while(taken, patience, |n| *n >= MAX_COMPILING)
+            .unwrap_or_else(PoisonError::into_inner);
+        if *taken >= MAX_COMPILING {
+            return None;
+        }
+        *taken += 1;
+        Some(Self)
     }
 }
 
 impl Drop for Place {
     fn drop(&mut self) {
-        COMPILING.fetch_sub(1, Ordering::AcqRel);
+        *COMPILING.lock().unwrap_or_else(PoisonError::into_inner) -= 1;
+        FREED.notify_one();
     }
 }
 

@@ -187,3 +187,13 @@ proptest! {
         if let Err(FilterError::Internal(what)) = result { prop_assert!(false, "{}", what) }
     }
 }
+
+#[test]
+fn many_filters_at_once_wait_for_each_other_and_none_is_refused() {
+    let threads: Vec<_> = (1..=32)
+        .map(|n| std::thread::spawn(move || crate::compile(&format!("tcp port {n}"))))
+        .collect();
+    for thread in threads {
+        thread.join().unwrap().unwrap();
+    }
+}

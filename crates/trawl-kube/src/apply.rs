@@ -21,8 +21,11 @@ where
     api.patch(name, &params(manager), &Patch::Apply(object)).await
 }
 
-/// Applies the `status` subresource: exactly the given fields belong to `manager` afterwards. With `uid` the request
-/// fails on an object that was re-created under the same name.
+/// Applies the `status` subresource: exactly the given fields belong to `manager` afterwards.
+///
+/// With `uid` an object that was re-created under the same name is left alone and the answer is a conflict. The API
+/// server ignores `metadata.uid` in an apply of a custom resource's status, so the UID is read and the resource
+/// version that was read with it is the precondition.
 pub async fn apply_status<K>(
     api: &Api<K>,
     manager: &str,
@@ -33,18 +36,45 @@ pub async fn apply_status<K>(
 where
     K: Resource<DynamicType = ()> + Clone + DeserializeOwned + Debug,
 {
-    let mut metadata = serde_json::json!({"name": name});
-    if let Some(uid) = uid {
-        metadata["uid"] = uid.into();
-    }
-    let body = serde_json::json!({
+    let mut body = serde_json::json!({
         "apiVersion": K::api_version(&()),
         "kind": K::kind(&()),
-        "metadata": metadata,
+        "metadata": {"name": name},
         "status": status,
     });
-    api.patch_status(name, &params(manager), &Patch::Apply(body))
-        .await
+    let Some(uid) = uid else {
+        return api
+            .patch_status(name, &params(manager), &Patch::Apply(&body))
+            .await;
+    };
+    let mut attempt = 1;
+    loop {
+        let now = api.get_metadata(name).await?.metadata;
+        if now.uid.as_deref() != Some(uid) {
+            return Err(recreated(name));
+        }
+        body["metadata"]["resourceVersion"] = now.resource_version.into();
+        match api
+            .patch_status(name, &params(manager), &Patch::Apply(&body))
+            .await
+        {
+            // Somebody else wrote between the two requests.
+            Err(error) if is_conflict(&error) && attempt < STATUS_ATTEMPTS => attempt += 1,
+            answer => return answer,
+        }
+    }
+}
+
+/// How often a status write is tried while others write to the same object.
+const STATUS_ATTEMPTS: u32 = 5;
+
+fn recreated(name: &str) -> kube::Error {
+    let message = format!("{name} was re-created under the same name; its status belongs to another object");
+    kube::Error::Api(
+        kube::core::Status::failure(&message, "Conflict")
+            .with_code(409)
+            .boxed(),
+    )
 }
 
 fn params(manager: &str) -> PatchParams {

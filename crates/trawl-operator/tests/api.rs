@@ -634,3 +634,41 @@ async fn the_younger_of_two_taps_on_one_interface_yields_and_takes_over_when_the
         .await;
     world.end().await;
 }
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_status_meant_for_a_deleted_job_never_reaches_its_namesake() {
+    let mut world = World::new().await;
+    world.kill_operator().await;
+    let old = world.make_capture("namesake", "no-tap").await.uid().unwrap();
+    world
+        .captures()
+        .delete("namesake", &DeleteParams::default())
+        .await
+        .unwrap();
+    let new = eventually("the namesake", async || {
+        let gone = world.captures().get_opt("namesake").await.ok()?.is_none();
+        if gone {
+            Some(world.make_capture("namesake", "no-tap").await)
+        } else {
+            None
+        }
+    })
+    .await;
+    assert_ne!(new.uid().unwrap(), old);
+    let status = json!({"phase": "Failed"});
+    let write = async |uid: &str| {
+        trawl_kube::apply::apply_status(
+            &world.captures(),
+            "trawl-operator",
+            "namesake",
+            Some(uid),
+            &status,
+        )
+        .await
+    };
+    let refused = write(&old).await.unwrap_err();
+    assert!(trawl_kube::apply::is_conflict(&refused), "{refused}");
+    assert_eq!(world.captures().get("namesake").await.unwrap().status, None);
+    write(&new.uid().unwrap()).await.unwrap();
+    world.end().await;
+}

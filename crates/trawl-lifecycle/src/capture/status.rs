@@ -120,7 +120,8 @@ impl<'f, 'a> Draft<'f, 'a> {
 
     /// Ends in `Failed`.
     pub fn fail(&mut self, reason: FailureReason, message: &str) {
-        let reached = live_phase(self.facts.status);
+        // By evidence: the shown phase may be Storing because the Job has ended, not because the capture had.
+        let reached = progress(self.facts.status);
         self.status.failure = Some(CaptureFailure {
             reason,
             message: truncate(&sanitize(message), 512),

@@ -270,6 +270,22 @@ fn a_verified_artifact_completes_whatever_the_job_says() {
 }
 
 #[test]
+fn a_capture_that_never_ended_failed_while_capturing_although_its_job_ended_and_storing_was_shown() {
+    let mut bench = Bench::running();
+    bench.status.phase = Some(JobPhase::Storing);
+    bench.job = failed_job("BackoffLimitExceeded");
+    bench.runner = RunnerFact::Exited {
+        code: 137,
+        reason: Some("Error".into()),
+    };
+    bench.artifact = ArtifactFact::Absent;
+    assert_eq!(
+        failure(&bench.decide()),
+        (FailureReason::CaptureFailed, FailedPhase::Capturing, 1)
+    );
+}
+
+#[test]
 fn a_partial_artifact_fails_with_the_runners_reason_and_stays_referenced() {
     let mut bench = Bench::running();
     bench.result(Outcome::Failed, Some(FailureReason::InterfaceUnavailable), 11);

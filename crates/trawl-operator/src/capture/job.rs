@@ -20,6 +20,8 @@ use crate::pod;
 pub const START_BUDGET_SECS: i64 = 300;
 /// Seconds that the upload may need.
 pub const UPLOAD_BUDGET_SECS: i64 = 900;
+/// How long a runner that was told to stop may still take to store what it has.
+pub const STOP_BUDGET_SECS: i64 = 120;
 /// Room beside the capture on the work volume, in bytes: manifest and file system overhead.
 const WORK_SLACK: u64 = 8 << 20;
 /// Name of the main container.
@@ -121,6 +123,8 @@ impl Plan<'_> {
             automount_service_account_token: Some(false),
             enable_service_links: Some(false),
             restart_policy: Some("Never".into()),
+            // A runner that is told to stop still uploads what it has.
+            termination_grace_period_seconds: Some(STOP_BUDGET_SECS),
             node_selector: Some([("kubernetes.io/hostname".to_owned(), self.hostname.to_owned())].into()),
             tolerations: Some(pod::tolerations()),
             security_context: Some(pod::pod_security()),

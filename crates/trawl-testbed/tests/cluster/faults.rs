@@ -27,7 +27,10 @@ fn operator() -> Result<node::Process> {
 fn store_server() -> Result<node::Process> {
     let endpoint = var("S3_ENDPOINT")?;
     let address = endpoint.rsplit('/').next().context("S3_ENDPOINT")?;
-    node::processes("versitygw", address).into_iter().next().context("no S3 server process")
+    node::processes("versitygw", address)
+        .into_iter()
+        .next()
+        .context("no S3 server process")
 }
 
 async fn stays(line: &Line, job: &CaptureJob, phase: JobPhase) -> Result<()> {
@@ -103,7 +106,8 @@ async fn a_killed_runner_fails_the_job_once_and_is_never_run_again() -> Result<(
         .as_ref()
         .and_then(|s| s.failure.clone())
         .context("failure")?;
-    assert_eq!(failure.reason, FailureReason::InternalError, "{failure:?}");
+    assert_eq!(failure.reason, FailureReason::CaptureFailed, "{failure:?}");
+    assert_eq!(failure.failed_phase, trawl_api::FailedPhase::Capturing);
     stays(&line, &job, JobPhase::Failed).await?;
     assert!(node::processes("trawl-runner", &uid(&job)?).is_empty());
     objects::delete_job(&line.client, &job).await?;
