@@ -3,6 +3,7 @@
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::{Condition, Time};
 use k8s_openapi::jiff::Timestamp;
 use trawl_artifact::sanitize::sanitize;
+use trawl_artifact::text::{MAX_MESSAGE_BYTES, clean};
 
 macro_rules! words {
     ($(#[$meta:meta])* $name:ident: $($word:ident)*) => {
@@ -107,9 +108,6 @@ impl Observed {
 
 /// Longest condition reason, in bytes.
 pub const MAX_REASON_BYTES: usize = 64;
-/// Longest condition message, in bytes.
-pub const MAX_MESSAGE_BYTES: usize = 512;
-
 /// Turns `observed` into a Condition, with its message sanitized and cut. The transition time of `previous` is kept while the status is the same.
 pub fn merge(previous: &[Condition], observed: &Observed, generation: i64, now: Timestamp) -> Condition {
     let status = observed.truth.as_str();
@@ -121,7 +119,7 @@ pub fn merge(previous: &[Condition], observed: &Observed, generation: i64, now: 
         type_: observed.type_.as_str().into(),
         status: status.into(),
         reason: observed.reason.as_str().into(),
-        message: truncate(&sanitize(&observed.message), MAX_MESSAGE_BYTES),
+        message: clean(&sanitize(&observed.message), MAX_MESSAGE_BYTES),
         observed_generation: Some(generation),
         last_transition_time,
     }
@@ -132,19 +130,6 @@ pub fn is_true(conditions: &[Condition], type_: ConditionType, generation: i64) 
     conditions
         .iter()
         .any(|c| c.type_ == type_.as_str() && c.status == "True" && c.observed_generation == Some(generation))
-}
-
-/// Cuts `text` to at most `max` bytes at a character boundary and replaces control characters by spaces.
-pub fn truncate(text: &str, max: usize) -> String {
-    let mut out = String::with_capacity(text.len().min(max));
-    for c in text.chars() {
-        let c = if c.is_control() { ' ' } else { c };
-        if out.len() + c.len_utf8() > max {
-            break;
-        }
-        out.push(c);
-    }
-    out
 }
 
 #[cfg(test)]

@@ -36,5 +36,6 @@ pub use quantities::{ByteSize, GoDuration};
 pub use trawl_artifact::{
     outcome::{FailureReason, Outcome, StopReason},
     sanitize::sanitize,
+    text::{MAX_MESSAGE_BYTES, clean},
 };
 pub use validation::FieldProblem;

@@ -19,3 +19,14 @@ pub fn clean(text: &str, max: usize) -> String {
 pub fn is_sha256(text: &str) -> bool {
     text.len() == 64 && text.bytes().all(|b| matches!(b, b'0'..=b'9' | b'a'..=b'f'))
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn text_is_cut_at_a_character_and_loses_its_control_characters() {
+        assert_eq!(clean("a\u{e9}", 2), "a");
+        assert_eq!(clean("a\n\u{1b}[0mb", 99), "a  [0mb");
+    }
+}

@@ -36,7 +36,7 @@ impl Events {
                 EventType::Normal
             },
             reason: reason.into(),
-            note: (!note.is_empty()).then(|| trawl_api::conditions::truncate(note, 1000)),
+            note: (!note.is_empty()).then(|| trawl_api::clean(note, 1000)),
             action: action.into(),
             secondary: None,
         };

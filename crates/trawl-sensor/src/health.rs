@@ -52,7 +52,7 @@ impl Health {
     fn failed(kind: SensorProblemKind, message: &str) -> Self {
         Self::Failed(SensorProblem {
             kind,
-            message: trawl_api::conditions::truncate(message, 400),
+            message: trawl_api::clean(message, 400),
         })
     }
 

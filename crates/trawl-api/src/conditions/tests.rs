@@ -55,8 +55,6 @@ fn a_message_is_cut_at_a_character_and_loses_its_control_characters() {
     );
     let merged = merge(&[], &long, 1, at(0));
     assert_eq!(merged.message.len(), 512);
-    assert_eq!(truncate("aé", 2), "a");
-    assert_eq!(truncate("a\n\u{1b}[0mb", 99), "a  [0mb");
 }
 
 #[test]

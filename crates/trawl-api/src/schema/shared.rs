@@ -7,7 +7,8 @@ use super::{
     node::{Node, Rule},
 };
 use crate::{
-    conditions::{MAX_MESSAGE_BYTES, MAX_REASON_BYTES},
+    MAX_MESSAGE_BYTES,
+    conditions::MAX_REASON_BYTES,
     limits::{self, DurationRange},
 };
 

@@ -2,9 +2,10 @@
 
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
 use k8s_openapi::jiff::Timestamp;
-use trawl_api::conditions::{ConditionType, Observed, Reason, Truth, merge, truncate};
+use trawl_api::conditions::{ConditionType, Observed, Reason, Truth, merge};
 use trawl_api::{
-    ArtifactReference, CaptureFailure, CaptureJobStatus, FailureReason, JobPhase, LocalRef, sanitize,
+    ArtifactReference, CaptureFailure, CaptureJobStatus, FailureReason, JobPhase, LocalRef,
+    MAX_MESSAGE_BYTES, clean, sanitize,
 };
 
 use super::facts::{CaptureFacts, VerifiedArtifact};
@@ -124,7 +125,7 @@ impl<'f, 'a> Draft<'f, 'a> {
         let reached = progress(self.facts.status);
         self.status.failure = Some(CaptureFailure {
             reason,
-            message: truncate(&sanitize(message), 512),
+            message: clean(&sanitize(message), MAX_MESSAGE_BYTES),
             failed_phase: failed_phase(reached),
             attempts: i32::from(ever_created(self.facts.status) || self.status.runner_job_ref.is_some()),
         });
