@@ -4,6 +4,7 @@ use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
 
+use crate::names::{is_dns_label, is_dns_subdomain};
 use crate::shape;
 use crate::store::{Problem, StoreConfig};
 
@@ -116,10 +117,8 @@ impl Installation {
             "captured.socketDir",
             "must be an absolute path without '..', and not the root directory",
         );
-        let secret = &self.secrets.runner;
-        let named = secret.len() <= 253 && secret.split('.').all(is_dns_label);
         rule(
-            named,
+            is_dns_subdomain(&self.secrets.runner),
             "secrets.runner",
             "must be the name of a Secret: up to 253 of a-z, 0-9, '-', '.'",
         );
@@ -131,15 +130,6 @@ impl Installation {
 /// The parser's message without the excerpt of the file that it may add: that may hold what nobody should log.
 fn first_line(text: &str) -> String {
     text.lines().next().unwrap_or_default().into()
-}
-
-fn is_dns_label(text: &str) -> bool {
-    (1..=63).contains(&text.len())
-        && text
-            .bytes()
-            .all(|b| b.is_ascii_lowercase() || b.is_ascii_digit() || b == b'-')
-        && !text.starts_with('-')
-        && !text.ends_with('-')
 }
 
 fn is_pinned(image: &str) -> bool {

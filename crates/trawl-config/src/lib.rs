@@ -2,6 +2,7 @@
 #![forbid(unsafe_code)]
 
 pub mod installation;
+pub mod names;
 pub mod pods;
 mod shape;
 pub mod store;

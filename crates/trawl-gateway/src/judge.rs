@@ -6,7 +6,7 @@ use k8s_openapi::api::{authentication::v1::TokenReviewStatus, authorization::v1:
 use k8s_openapi::jiff::Timestamp;
 use kube::ResourceExt;
 use trawl_api::{CaptureJob, ConditionType, JobPhase, Reason, conditions, names::GATEWAY_AUDIENCE};
-use trawl_artifact::keys;
+use trawl_artifact::{keys, text::is_sha256};
 
 use crate::{
     refusal::{Code, Refusal},
@@ -111,11 +111,7 @@ pub fn artifact(job: &CaptureJob, profile: &str, part: Part, now: Timestamp) -> 
             "the artifact named in the status is not this job's in this installation's store",
         ));
     }
-    if sha256.len() != 64
-        || !sha256
-            .bytes()
-            .all(|b| b.is_ascii_digit() || (b'a'..=b'f').contains(&b))
-    {
+    if !is_sha256(&sha256) {
         return Err(not_downloadable("the status holds no SHA-256 in lower-case hex"));
     }
     Ok(match part {

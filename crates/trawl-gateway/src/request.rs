@@ -1,6 +1,7 @@
 //! What is asked for, parsed once from path and headers into types that cannot be wrong.
 
 use http::{HeaderMap, header};
+use trawl_config::names::{is_dns_label, is_dns_subdomain};
 
 use crate::refusal::{Code, Refusal};
 
@@ -65,21 +66,6 @@ impl Target {
     pub fn part(&self) -> Part {
         self.part
     }
-}
-
-fn is_dns_label(text: &str) -> bool {
-    let edge = |b: Option<&u8>| b.is_some_and(|b| b.is_ascii_lowercase() || b.is_ascii_digit());
-    let bytes = text.as_bytes();
-    bytes.len() <= 63
-        && edge(bytes.first())
-        && edge(bytes.last())
-        && bytes
-            .iter()
-            .all(|b| b.is_ascii_lowercase() || b.is_ascii_digit() || *b == b'-')
-}
-
-fn is_dns_subdomain(text: &str) -> bool {
-    text.len() <= 253 && text.split('.').all(is_dns_label)
 }
 
 /// Longest bearer token that is passed on for review, in bytes.
