@@ -3,7 +3,6 @@
 #![forbid(unsafe_code)]
 
 mod cli;
-mod limits;
 mod open;
 mod quantity;
 mod record;

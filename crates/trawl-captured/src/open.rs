@@ -1,12 +1,11 @@
 //! From a source to a running engine, and from failures to replies.
 
+use trawl_control::limits::refusal;
 use trawl_control::{ErrorCode, ErrorReply, InterfaceSpec, Source};
 use trawl_dataplane::ring::tpacket::PacketRing;
 use trawl_dataplane::ring::xdp::XdpRing;
 use trawl_dataplane::{Engine, EngineError, InterfaceName, MirrorInterface, NodeInterface, OpenError};
 use trawl_filter::FilterError;
-
-use crate::limits::refusal;
 
 /// Program and version, as files and status show it.
 pub(crate) const APPLICATION: &str = concat!("trawl-captured ", env!("CARGO_PKG_VERSION"));

@@ -8,13 +8,14 @@ use std::time::Duration;
 use anyhow::{Context, anyhow, bail};
 use tokio::signal::unix::{SignalKind, signal};
 use tokio::sync::oneshot;
+use trawl_control::limits;
 use trawl_control::{Capture, Ended, ErrorReply, InterfaceSpec, Source, StopReason, TapIdentity};
 use trawl_dataplane::ring::device;
 use trawl_dataplane::{CaptureSpec, Engine, Running};
 
 use crate::cli::RecordArgs;
 use crate::open::{self, APPLICATION};
-use crate::{limits, quantity};
+use crate::quantity;
 
 pub(crate) async fn run(args: RecordArgs) -> anyhow::Result<ExitCode> {
     check(&args)?;

@@ -5,13 +5,13 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 use tokio::sync::watch;
+use trawl_control::limits::refusal;
 use trawl_control::{
     ATTACH_LINGER_SECS, Attach, AttachmentStatus, DaemonStatus, ErrorCode, ErrorReply, Source, TapIdentity,
 };
 use trawl_dataplane::ring::device;
 use trawl_dataplane::{Engine, InterfaceName, clock};
 
-use crate::limits::refusal;
 use crate::open;
 
 /// One open interface of one tap.

@@ -10,6 +10,7 @@ use std::time::Duration;
 use rustix::fs::OFlags;
 use tokio::sync::oneshot;
 use tokio::time::{Instant, MissedTickBehavior, interval_at, timeout};
+use trawl_control::limits::{self, refusal};
 use trawl_control::server::{REPLY_DEADLINE, REQUEST_DEADLINE, receive_request};
 use trawl_control::{
     Attach, Capture, Connection, Ended, ErrorCode, ErrorReply, Progress, Reply, RequestBody, Started,
@@ -17,7 +18,6 @@ use trawl_control::{
 };
 use trawl_dataplane::{CaptureSpec, Running};
 
-use crate::limits::{self, refusal};
 use crate::open::{self, APPLICATION};
 use crate::registry::{Attachment, Registry};
 

@@ -8,6 +8,7 @@
 pub mod client;
 pub mod codec;
 pub mod connection;
+pub mod limits;
 pub mod messages;
 pub mod server;
 

@@ -1,6 +1,6 @@
-//! The bounds of a capture request, checked before anything is opened.
+//! The bounds of a capture request, checked by who asks and by who answers before anything is opened.
 
-use trawl_control::{Capture, ErrorCode, ErrorReply};
+use crate::messages::{Capture, ErrorCode, ErrorReply};
 
 const MAX_DURATION_MS: u64 = 3_600_000;
 const MIN_SIZE: u64 = 1 << 20;
@@ -9,10 +9,12 @@ const MIN_SNAPLEN: u32 = 64;
 const MAX_SNAPLEN: u32 = 262_144;
 const MAX_PRE_TRIGGER_MS: u64 = 300_000;
 const MAX_COMMENTS: usize = 16;
-const MAX_COMMENT_BYTES: usize = 1024;
+/// Longest comment, in bytes.
+pub const MAX_COMMENT_BYTES: usize = 1024;
 
 /// A refusal that names the field.
-pub(crate) fn refusal(code: ErrorCode, field: &str, message: impl Into<String>) -> ErrorReply {
+#[must_use]
+pub fn refusal(code: ErrorCode, field: &str, message: impl Into<String>) -> ErrorReply {
     ErrorReply {
         code,
         field: Some(field.into()),
@@ -21,7 +23,10 @@ pub(crate) fn refusal(code: ErrorCode, field: &str, message: impl Into<String>) 
 }
 
 /// Checks every bound of a capture.
-pub(crate) fn check(capture: &Capture) -> Result<(), ErrorReply> {
+///
+/// # Errors
+/// The refusal of the first field that is out of bounds.
+pub fn check(capture: &Capture) -> Result<(), ErrorReply> {
     let wrong = |field: &str, limit: String| {
         Err(refusal(
             ErrorCode::InvalidBounds,
@@ -62,7 +67,7 @@ mod tests {
 
     fn capture() -> Capture {
         Capture {
-            tap: trawl_control::TapIdentity {
+            tap: crate::messages::TapIdentity {
                 namespace: "n".into(),
                 name: "t".into(),
                 uid: "u".into(),

@@ -51,6 +51,7 @@ impl From<&ClientError> for Failure {
                 let field = refusal
                     .field
                     .as_ref()
+                    .filter(|f| !refusal.message.starts_with(f.as_str()))
                     .map(|f| format!("{f}: "))
                     .unwrap_or_default();
                 Self::new(reason_of(refusal.code), format!("{field}{}", refusal.message))

@@ -1,31 +1,15 @@
 //! From the operator's instruction to the request that captured understands.
 
-use trawl_artifact::outcome::FailureReason;
 use trawl_artifact::text::clean;
 use trawl_config::pods::RunnerSpec;
-use trawl_control::{Capture, TapIdentity};
+use trawl_control::limits::{self, MAX_COMMENT_BYTES};
+use trawl_control::{Capture, ClientError, TapIdentity};
 
 use crate::Failure;
 
-/// Longest comment that captured accepts, in bytes.
-const MAX_COMMENT_BYTES: usize = 1024;
-
-/// Checks the bounds again: the operator's word is not the only thing between a request and a full disk.
+/// Checks the bounds before captured does: the operator's word is not the only thing between a request and a full disk.
 pub(crate) fn check(spec: &RunnerSpec) -> Result<(), Failure> {
-    let refuse = |message: &str| Err(Failure::new(FailureReason::InvalidBounds, message));
-    if !(1..=3_600_000).contains(&spec.duration_ms) {
-        return refuse("durationMs: must be 1 to 3600000");
-    }
-    if !(1 << 20..=1 << 30).contains(&spec.max_size_bytes) {
-        return refuse("maxSizeBytes: must be 1048576 to 1073741824");
-    }
-    if spec.snaplen != 0 && !(64..=262_144).contains(&spec.snaplen) {
-        return refuse("snaplen: must be 0 or 64 to 262144");
-    }
-    if spec.pre_trigger_ms > 300_000 {
-        return refuse("preTriggerMs: must be at most 300000");
-    }
-    Ok(())
+    limits::check(&request(spec)).map_err(|refusal| Failure::from(&ClientError::Refused(refusal)))
 }
 
 /// The request to captured.
