@@ -1,6 +1,7 @@
 //! What the operator tells the pods it makes, as one JSON argument each. None of it is secret.
 
 use serde::{Deserialize, Serialize};
+pub use trawl_artifact::manifest::ObjectIdentity;
 
 use crate::store::StoreConfig;
 
@@ -93,12 +94,4 @@ pub fn capture_objects_name(uid: &str) -> String {
 pub enum SensorSource {
     MirrorInterface,
     NodeInterface,
-}
-
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "camelCase", deny_unknown_fields)]
-pub struct ObjectIdentity {
-    pub namespace: String,
-    pub name: String,
-    pub uid: String,
 }

@@ -2,11 +2,11 @@
 
 use jiff::Timestamp;
 use trawl_artifact::Measured;
-use trawl_artifact::manifest::{self, Bounds, MANIFEST_SCHEMA, Manifest, ObjectIdentity, Versions};
+use trawl_artifact::manifest::{self, Bounds, MANIFEST_SCHEMA, Manifest, Versions};
 use trawl_artifact::outcome::{Outcome, StopReason};
 use trawl_artifact::pcapng::Summary;
 use trawl_artifact::verify::timestamp;
-use trawl_config::pods::{self, RunnerSpec};
+use trawl_config::pods::RunnerSpec;
 use trawl_control::{Ended, LossBalance, Started};
 
 /// How a capture ended, as far as it is known.
@@ -37,8 +37,8 @@ pub(crate) fn build(
     };
     Manifest {
         schema: MANIFEST_SCHEMA.into(),
-        job: identity(&spec.job),
-        tap: identity(&spec.tap),
+        job: spec.job.clone(),
+        tap: spec.tap.clone(),
         node: spec.node.clone(),
         interface: started.interface.clone(),
         mode: started.mode.as_str().into(),
@@ -71,14 +71,6 @@ pub(crate) fn build(
             runner: env!("CARGO_PKG_VERSION").into(),
             captured: captured_version.into(),
         },
-    }
-}
-
-fn identity(id: &pods::ObjectIdentity) -> ObjectIdentity {
-    ObjectIdentity {
-        namespace: id.namespace.clone(),
-        name: id.name.clone(),
-        uid: id.uid.clone(),
     }
 }
 
