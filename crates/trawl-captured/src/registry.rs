@@ -194,13 +194,14 @@ impl Registry {
 
     /// Opens the interface that has the name now. Holders keep what they hold; counters begin anew.
     async fn reopen(&self, old: &Arc<Attachment>) {
+        // An interface that came back as itself still carries the old program, which would keep the new one out.
+        stop_engines(vec![Arc::clone(old)]).await;
         let (tap, lease) = (old.tap.clone(), Arc::clone(&old.lease));
         match open_attachment(tap, old.source.clone(), old.name.clone(), lease).await {
             Ok(fresh) => {
                 if let Some(entry) = self.lock().get_mut(&old.tap) {
                     entry.attachment = fresh;
                 }
-                stop_engines(vec![Arc::clone(old)]).await;
             }
             Err(refusal) => {
                 tracing::warn!(interface = %old.name, error = %refusal.message, "the interface came back and cannot be opened");
@@ -302,12 +303,15 @@ impl Attachment {
         self.unusable().is_some() || self.engine.has_ended()
     }
 
-    /// Notes the state of the link. True when another interface now has the name.
+    /// Notes the state of the link. True when the interface must be opened again.
     fn look_at_link(&self) -> bool {
         let name = &self.name;
+        // What comes back from another network namespace may keep its number, but the ring on it is dead.
+        let was_gone = self.link.lock().unwrap_or_else(PoisonError::into_inner).gone;
         let (state, replaced) = match device::link(name) {
-            Ok(Some(link)) if link.index != self.index => {
-                let problem = format!("interface {name} was re-created; it is opened again shortly");
+            Ok(Some(link)) if was_gone || link.index != self.index => {
+                let problem =
+                    format!("interface {name} was re-created or came back; it is opened again shortly");
                 (
                     LinkState {
                         up: link.up,

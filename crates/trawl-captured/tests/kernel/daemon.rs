@@ -251,6 +251,35 @@ async fn a_deleted_interface_ends_its_captures_and_is_opened_again_when_it_comes
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn an_interface_that_comes_back_under_its_old_number_is_opened_again() {
+    for source in both() {
+        let (world, elsewhere) = (World::new(), World::new());
+        elsewhere.ip(&["link", "del", NEAR]);
+        let _daemon = world.daemon();
+        let client = world.client();
+        let held = attach(&client, source).await;
+        world.ip(&["link", "set", NEAR, "netns", &elsewhere.namespace]);
+        wait_for(&client, "it is gone", |s| {
+            s.problem.as_deref().is_some_and(|p| p.contains("is gone"))
+        })
+        .await;
+        elsewhere.ip(&["link", "set", NEAR, "netns", &world.namespace]);
+        world.ip(&["link", "set", NEAR, "up"]);
+        wait_for(&client, "it is back", |s| s.link_up && s.problem.is_none()).await;
+        assert_eq!(
+            status(&client).await.ifindex,
+            held.status().ifindex,
+            "this test is about the same number"
+        );
+        let running = start(&client, capture("t", "", 2_500), world.path("f"))
+            .await
+            .unwrap();
+        world.injector(FAR).send(&frame(1, 53, 100)).unwrap();
+        assert_eq!(running.ended().await.1.len(), 1, "frames arrive again");
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn the_four_capabilities_are_enough_and_too_few_are_explained() {
     let world = World::new();
     let serve = |capabilities: &str| {
