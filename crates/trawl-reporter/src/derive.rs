@@ -4,8 +4,8 @@
 use jiff::Timestamp;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::{Condition, Time};
 use serde::Serialize;
-use trawl_api::RunnerResult;
 use trawl_api::conditions::{ConditionType, Observed, Reason, Truth, merge};
+use trawl_api::{MAX_MESSAGE_BYTES, RunnerResult, clean, sanitize};
 use trawl_artifact::outcome::FailureReason;
 use trawl_artifact::progress::{CaptureResult, CaptureStarted, FilterVerdict, ProgressBody, ProgressRecord};
 
@@ -125,7 +125,11 @@ fn runner_result(result: &CaptureResult) -> RunnerResult {
         size_bytes: count(result.size_bytes),
         sha256: result.sha256.clone(),
         exit_code: result.exit_code,
-        message: result.message.clone(),
+        // The runner sits beside hostile traffic: what it calls sanitized is sanitized again.
+        message: result
+            .message
+            .as_deref()
+            .map(|text| clean(&sanitize(text), MAX_MESSAGE_BYTES)),
     }
 }
 
@@ -276,6 +280,23 @@ mod tests {
         assert_eq!(
             serde_json::to_value(derive(&[], 1)).unwrap(),
             serde_json::json!({})
+        );
+    }
+
+    #[test]
+    fn a_message_is_not_believed_to_be_sanitized_by_whoever_wrote_the_record() {
+        let mut body = failed(FailureReason::UploadFailed);
+        if let ProgressBody::Result(result) = &mut body {
+            result.message = Some("PUT https://s/k?X-Amz-Signature=feedbeef\u{1b}[2J failed".into());
+        }
+        let message = derive(&records(vec![body]), 1)
+            .runner_result
+            .unwrap()
+            .message
+            .unwrap();
+        assert!(
+            !message.contains("feedbeef") && !message.contains('\u{1b}'),
+            "{message}"
         );
     }
 
