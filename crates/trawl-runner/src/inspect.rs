@@ -2,11 +2,18 @@
 
 use std::fs::File;
 use std::io::{self, Read, Seek, SeekFrom};
+use std::path::Path;
 
 use trawl_artifact::{Measured, Verifier};
 
 /// Bytes read at a time.
 const CHUNK: usize = 256 * 1024;
+
+/// The capture file for reading and cutting. captured writes through a duplicate of the runner's own descriptor, and
+/// duplicates share one position: a daemon that fell silent without having stopped would write wherever the reader stands.
+pub(crate) fn reader(path: &Path) -> io::Result<File> {
+    File::options().read(true).write(true).open(path)
+}
 
 /// Hashes and walks the whole file in one pass.
 pub(crate) fn measure(file: &mut File) -> io::Result<Measured> {
@@ -35,4 +42,23 @@ pub(crate) fn salvage(file: &mut File) -> io::Result<Option<Measured>> {
     file.set_len(found.salvageable.whole_bytes)?;
     file.sync_all()?;
     measure(file).map(Some)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::io::Write;
+
+    use super::*;
+
+    #[test]
+    fn a_writer_that_is_still_there_keeps_its_place_while_the_file_is_read() {
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join("f");
+        let mut writer = File::create_new(&path).unwrap();
+        writer.write_all(b"0123456789").unwrap();
+        let mut reader = reader(&path).unwrap();
+        reader.seek(SeekFrom::Start(2)).unwrap();
+        writer.write_all(b"ab").unwrap();
+        assert_eq!(std::fs::read(&path).unwrap(), b"0123456789ab");
+    }
 }

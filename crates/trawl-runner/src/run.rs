@@ -117,6 +117,12 @@ async fn steps(
     let path = settings.work_dir.join(CAPTURE_FILE);
     let file = create(&path)?;
     let recording = capture::capture(job, settings, &file, records, stopped).await?;
+    let file = inspect::reader(&path).map_err(|e| {
+        Failure::internal(format!(
+            "cannot open {CAPTURE_FILE} in the work directory again: {}",
+            e.kind()
+        ))
+    })?;
     let examined = examine(&recording, file, records).await?;
     let (end, measured, found) = (&examined.end, &examined.measured, &examined.found);
     *figures = Figures {
