@@ -35,6 +35,8 @@ pub struct Watch {
     health: Health,
     attachment: Option<Attachment>,
     last_packet: Option<Timestamp>,
+    /// Whether a capture was under way at the last look.
+    capturing: bool,
     sick_looks: u32,
     /// What was last written, so that nothing is written twice.
     noted: Option<Health>,
@@ -59,13 +61,14 @@ impl Watch {
             health: Health::Starting,
             attachment: None,
             last_packet: None,
+            capturing: false,
             sick_looks: 0,
             noted: None,
             reported: None,
         }
     }
 
-    /// Watches until `stop` resolves; then reports once more and detaches.
+    /// Watches until `stop` resolves; then reports once more and detaches, unless a capture is under way.
     pub async fn run(mut self, stop: impl Future<Output = ()>) {
         tokio::pin!(stop);
         loop {
@@ -83,6 +86,10 @@ impl Watch {
             self.write().await;
         }
         drop(self.attachment.take());
+        if self.capturing {
+            // Detaching would end it. captured keeps the interface for a while, and the tap's next sensor takes it over.
+            return;
+        }
         if let Err(error) = self.captured.detach(identity(&self.spec)).await {
             tracing::warn!(%error, "could not detach; captured lets go by itself");
         }
@@ -134,8 +141,7 @@ impl Watch {
         } else {
             0
         };
-        let idle = self.mine(&daemon).is_none_or(|a| a.active_captures == 0);
-        if self.sick_looks >= PATIENCE && idle {
+        if self.sick_looks >= PATIENCE && !self.capturing {
             self.sick_looks = 0;
             self.attachment = None;
             self.captured.detach(identity(&self.spec)).await?;
@@ -149,12 +155,14 @@ impl Watch {
 
     fn take(&mut self, daemon: &DaemonStatus) -> Health {
         let Some(mine) = self.mine(daemon) else {
+            self.capturing = false;
             return Health::lost();
         };
         let segment = Segment {
             daemon_started_ns: daemon.started_at_ns,
             attached_ns: mine.attached_at_ns,
         };
+        self.capturing = mine.active_captures > 0;
         self.tally.observe(segment, &mine.counters);
         let seen = mine
             .last_packet_ns

@@ -125,7 +125,9 @@ async fn a_sensor_reports_monotone_totals_and_a_missing_interface_and_lets_go_at
     // Another pod goes on from there: its attachment is new, so it adds.
     let later = Timestamp::now().as_nanosecond() as u64 + 60_000_000_000;
     second.kill().await;
-    let third = Captured::start(&world.socket(), script(later, 1, None));
+    let busy = script(later, 1, None);
+    busy.lock().unwrap().active_captures = 1;
+    let third = Captured::start(&world.socket(), busy.clone());
     let (_, stop, task) = sensor(&world, "pod-2").await;
     let target = eventually("the new pod's report", async || {
         world
@@ -137,6 +139,11 @@ async fn a_sensor_reports_monotone_totals_and_a_missing_interface_and_lets_go_at
     assert_eq!(target.packets_observed, 20);
     stop.cancel();
     task.await.expect("the sensor ends");
+    assert_eq!(
+        busy.lock().unwrap().detached,
+        0,
+        "a capture under way outlives the sensor"
+    );
     third.kill().await;
     world.end().await;
 }

@@ -27,6 +27,7 @@ pub struct Script {
     pub counters: Counters,
     pub missing: bool,
     pub detached: u32,
+    pub active_captures: u32,
 }
 
 /// The daemon. Dropping it hangs up on everybody, as a killed one does.
@@ -104,7 +105,7 @@ fn attachment(script: &Script, mut tap: TapIdentity) -> AttachmentStatus {
         attached_at_ns: script.attached_ns,
         last_packet_ns: (script.counters.packets > 0).then_some(1_800_000_000_000_000_000),
         counters: script.counters,
-        active_captures: 0,
+        active_captures: script.active_captures,
         problem: None,
     }
 }
