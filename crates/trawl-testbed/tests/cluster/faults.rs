@@ -27,7 +27,10 @@ fn operator() -> Result<node::Process> {
 fn store_server() -> Result<node::Process> {
     let endpoint = var("S3_ENDPOINT")?;
     let address = endpoint.rsplit('/').next().context("S3_ENDPOINT")?;
-    node::processes("versitygw", address).into_iter().next().context("no S3 server process")
+    node::processes("versitygw", address)
+        .into_iter()
+        .next()
+        .context("no S3 server process")
 }
 
 async fn stays(line: &Line, job: &CaptureJob, phase: JobPhase) -> Result<()> {
