@@ -1,5 +1,7 @@
 //! Deletion in buckets that keep versions, hold them, hide them or have none.
 
+use base64::Engine;
+use base64::engine::general_purpose::STANDARD;
 use object_store::aws::{AwsAuthorizer, AwsCredential};
 use object_store::client::HttpRequestBody;
 
@@ -7,10 +9,11 @@ use super::*;
 
 /// One signed request as `who`: status and answer.
 async fn ask(who: &str, method: &str, path: &str, body: &str) -> (u16, String) {
-    ask_with(who, method, path, body, &[]).await
+    ask_by(&web(), who, method, path, body, &[]).await
 }
 
-async fn ask_with(
+async fn ask_by(
+    web: &reqwest::Client,
     who: &str,
     method: &str,
     path: &str,
@@ -25,15 +28,19 @@ async fn ask_with(
         token: None,
     };
     let url = format!("{}{path}", env("S3_ENDPOINT"));
-    let mut request = http::Request::builder().method(method).uri(&url);
+    let digest = sha2::Sha256::digest(body.as_bytes());
+    let mut request = http::Request::builder()
+        .method(method)
+        .uri(&url)
+        .header("x-amz-checksum-sha256", STANDARD.encode(digest));
     for (name, value) in headers {
         request = request.header(*name, *value);
     }
     let mut request = request.body(HttpRequestBody::empty()).unwrap();
     AwsAuthorizer::new(&credential, "s3", &env("S3_REGION"))
-        .try_authorize(&mut request, Some(&sha2::Sha256::digest(body.as_bytes())))
+        .try_authorize(&mut request, Some(&digest))
         .unwrap();
-    let answer = web()
+    let answer = web
         .request(request.method().clone(), &url)
         .headers(request.headers().clone())
         .body(body.to_owned())
@@ -52,12 +59,14 @@ async fn expect(status: u16, who: &str, method: &str, path: &str, body: &str) {
 struct Bucket {
     name: String,
     operator: Store,
+    web: reqwest::Client,
 }
 
 impl Bucket {
     async fn make(headers: &[(&str, &str)], on_objects: &str) -> Self {
         let name = prefix().replace("captures/test/", "test-");
-        let (status, text) = ask_with("admin", "PUT", &format!("/{name}"), "", headers).await;
+        let web = web();
+        let (status, text) = ask_by(&web, "admin", "PUT", &format!("/{name}"), "", headers).await;
         assert_eq!(status, 200, "{text}");
         let operator = std::fs::read_to_string(credentials_of("operator").join("access-key-id")).unwrap();
         let policy = format!(
@@ -71,7 +80,7 @@ impl Bucket {
             ..s3_config()
         };
         let operator = s3_store(config, credentials_of("operator"));
-        Self { name, operator }
+        Self { name, operator, web }
     }
 
     async fn versioning(&self, status: &str) {
@@ -83,7 +92,9 @@ impl Bucket {
     }
 
     async fn put(&self, key: &str, body: &str) {
-        expect(200, "admin", "PUT", &format!("/{}/{key}", self.name), body).await;
+        let path = format!("/{}/{key}", self.name);
+        let (status, text) = ask_by(&self.web, "admin", "PUT", &path, body, &[]).await;
+        assert_eq!(status, 200, "{text}");
     }
 
     /// Versions and delete markers of exactly this key, newest first within each kind.
