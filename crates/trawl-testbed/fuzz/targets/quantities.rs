@@ -5,9 +5,9 @@
 use libfuzzer_sys::fuzz_target;
 
 // The files themselves: their crate brings a Kubernetes client, which would multiply the time to compile.
-#[path = "../../crates/trawl-api/src/limits.rs"]
+#[path = "../../../trawl-api/src/limits.rs"]
 mod limits;
-#[path = "../../crates/trawl-api/src/quantities/mod.rs"]
+#[path = "../../../trawl-api/src/quantities/mod.rs"]
 mod quantities;
 
 use quantities::{ByteSize, GoDuration};

@@ -5,9 +5,9 @@ use http::{HeaderMap, HeaderValue, header};
 use libfuzzer_sys::fuzz_target;
 
 // The files themselves: their crates bring a Kubernetes client, which would multiply the time to compile.
-#[path = "../../crates/trawlctl/src/download/content_range.rs"]
+#[path = "../../../trawlctl/src/download/content_range.rs"]
 mod content_range;
-#[path = "../../crates/trawl-gateway/src/range.rs"]
+#[path = "../../../trawl-gateway/src/range.rs"]
 mod range;
 
 fuzz_target!(|input: (u64, &str)| {
