@@ -5,9 +5,11 @@ mod support;
 
 use std::time::Duration;
 
+use futures::StreamExt;
 use k8s_openapi::api::core::v1::{Event, ServiceAccount};
+use k8s_openapi::api::rbac::v1::{Role, RoleBinding};
 use k8s_openapi::jiff::Timestamp;
-use kube::api::{DeleteParams, ListParams, PostParams};
+use kube::api::{DeleteParams, ListParams, PostParams, WatchEvent, WatchParams};
 use kube::{Api, ResourceExt};
 use serde_json::json;
 use support::World;
@@ -100,6 +102,58 @@ async fn a_capture_goes_from_pending_to_completed_and_every_number_is_the_operat
     })
     .await;
     world.end().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn the_job_comes_after_its_finalizer_and_after_all_that_its_pod_stands_on() {
+    let world = World::new().await;
+    world.live_tap("mirror").await;
+    let before = world.captures().list(&ListParams::default()).await.unwrap();
+    let since = before.metadata.resource_version.unwrap();
+    let uid = world.make_capture("order", "mirror").await.uid().unwrap();
+    world
+        .until("order", "a Job", |s| s.runner_job_ref.is_some())
+        .await;
+    // The server counts all writes in one row, and a watch from the past tells when each was made.
+    let name = capture_objects_name(&uid);
+    let (client, namespace) = (world.client.clone(), world.namespace.as_str());
+    let finalizer = first_write(world.captures(), &since, |job| !job.finalizers().is_empty()).await;
+    let job = first_write(world.jobs(), &since, |job| job.name_any() == name).await;
+    let accounts: Api<ServiceAccount> = Api::namespaced(client.clone(), namespace);
+    let account = first_write(accounts, &since, |account| account.name_any() == name).await;
+    let roles: Api<Role> = Api::namespaced(client.clone(), namespace);
+    let role = first_write(roles, &since, |role| role.name_any() == name).await;
+    let bindings: Api<RoleBinding> = Api::namespaced(client, namespace);
+    let binding = first_write(bindings, &since, |binding| binding.name_any() == name).await;
+    for (what, write) in [
+        ("finalizer", finalizer),
+        ("account", account),
+        ("role", role),
+        ("binding", binding),
+    ] {
+        assert!(write < job, "{what} at {write}, the Job at {job}");
+    }
+    world.end().await;
+}
+
+/// Number of the first write since `since` after which an object of this kind was as `wanted`.
+async fn first_write<K>(api: Api<K>, since: &str, wanted: impl Fn(&K) -> bool) -> u64
+where
+    K: kube::Resource + Clone + std::fmt::Debug + serde::de::DeserializeOwned,
+{
+    let events = api
+        .watch(&WatchParams::default().timeout(5), since)
+        .await
+        .unwrap();
+    let mut events = std::pin::pin!(events);
+    while let Some(event) = events.next().await {
+        if let WatchEvent::Added(object) | WatchEvent::Modified(object) = event.unwrap()
+            && wanted(&object)
+        {
+            return object.resource_version().unwrap().parse().unwrap();
+        }
+    }
+    panic!("no such write of a {} since {since}", std::any::type_name::<K>());
 }
 
 #[tokio::test(flavor = "multi_thread")]

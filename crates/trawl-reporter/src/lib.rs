@@ -6,6 +6,7 @@
 
 mod api;
 mod derive;
+mod ears;
 mod watch;
 
 use std::path::PathBuf;

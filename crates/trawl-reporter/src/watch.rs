@@ -1,19 +1,23 @@
-//! The reporter's life: look, derive, apply what changed; after SIGTERM once more.
+//! The reporter's life: look when there is news, derive, apply what changed; after SIGTERM once more.
 
 use std::fmt::Display;
 use std::time::Duration;
 
 use kube::Client;
-use tokio::time::{Instant, sleep, timeout_at};
+use tokio::time::{Instant, sleep, timeout, timeout_at};
 use trawl_artifact::progress::{ProgressReader, ProgressRecord};
 
 use crate::api::{Job, ReportError};
+use crate::ears::Ears;
 use crate::{Arguments, OwnedStatus, derive};
+
+/// Least time between two looks, whatever the runner's container does in the directory.
+const SETTLE: Duration = Duration::from_millis(10);
 
 /// Intervals and limits.
 #[derive(Clone, Copy, Debug)]
 pub struct Tempo {
-    /// Between two looks at the directory.
+    /// Between two looks at the directory when the kernel tells of no news, which it may not do everywhere.
     pub look: Duration,
     /// Before the first repetition of a failed request; doubles up to `retry_max`.
     pub retry: Duration,
@@ -48,7 +52,11 @@ pub async fn run_at(
     arguments: Arguments,
     terminated: impl Future,
 ) -> Result<(), ReportError> {
+    let ears = Ears::open(&arguments.progress_dir)
+        .inspect_err(|error| tracing::warn!(%error, "no notice of new records; looking at intervals"))
+        .ok();
     let mut reporter = Reporter {
+        ears,
         reader: ProgressReader::new(&arguments.progress_dir, &arguments.job_uid),
         job: Job::new(client, &arguments),
         generation: None,
@@ -64,6 +72,8 @@ pub async fn run_at(
 }
 
 struct Reporter {
+    /// Without them, looks at intervals still find everything.
+    ears: Option<Ears>,
     reader: ProgressReader,
     job: Job,
     /// Of the job when it was first seen.
@@ -83,7 +93,7 @@ impl Reporter {
             match self.report().await {
                 Ok(()) => {
                     retry = self.tempo.retry;
-                    sleep(self.tempo.look).await;
+                    self.listen().await;
                 }
                 Err(error) => {
                     self.tell(&error);
@@ -95,6 +105,15 @@ impl Reporter {
                 }
             }
         }
+    }
+
+    /// Until a look is worth it.
+    async fn listen(&self) {
+        let Some(ears) = &self.ears else {
+            return sleep(self.tempo.look).await;
+        };
+        sleep(SETTLE).await;
+        let _ = timeout(self.tempo.look, ears.heard()).await;
     }
 
     async fn farewell(mut self) -> Result<(), ReportError> {

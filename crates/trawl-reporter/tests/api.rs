@@ -241,3 +241,21 @@ async fn records_of_another_job_are_not_reported() {
         .unwrap();
     assert_eq!(world.status("mine").await, Default::default());
 }
+
+#[tokio::test]
+async fn a_record_is_reported_when_it_is_written_and_not_at_the_next_look() {
+    let world = World::new("news").await;
+    let job = world.job("mine").await;
+    let directory = records(&job, false);
+    let arguments = world.arguments(&job, directory.path());
+    let seldom = Tempo {
+        look: Duration::from_secs(600),
+        ..brisk()
+    };
+    let client = world.reporter_client("mine").await;
+    let reporter = tokio::spawn(run_at(seldom, client, arguments, std::future::pending::<()>()));
+    world.until(|status| status.started_at.is_some()).await;
+    world::finish(directory.path(), &job);
+    world.until(|status| status.runner_result.is_some()).await;
+    reporter.abort();
+}

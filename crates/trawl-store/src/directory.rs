@@ -1,18 +1,22 @@
 //! The local directory: a name appears only when its file is whole and on disk.
 
 use std::io;
+use std::ops::Range;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
 
+use bytes::Bytes;
 use futures::StreamExt;
-use object_store::ObjectStore;
+use futures::stream::BoxStream;
 use object_store::local::LocalFileSystem;
+use object_store::{ObjectStore, ObjectStoreExt};
 use sha2::{Digest, Sha256};
 use tokio::fs;
-use tokio::io::AsyncWriteExt;
+use tokio::io::{AsyncReadExt, AsyncSeekExt, AsyncWriteExt};
+use tokio_util::io::ReaderStream;
 
-use crate::upload::Source;
-use crate::{Key, ObjectInfo, StoreError};
+use crate::upload::{CHUNK, Source};
+use crate::{Key, ObjectInfo, StoreError, error};
 
 #[derive(Debug)]
 pub(crate) struct Directory {
@@ -101,8 +105,15 @@ impl Directory {
         Ok(size)
     }
 
+    pub(crate) async fn delete(&self, key: &Key) -> Result<(), StoreError> {
+        match self.objects.delete(&key.path()).await {
+            Ok(()) | Err(object_store::Error::NotFound { .. }) => self.settle(key).await,
+            Err(error) => Err(error::from(key, &error)),
+        }
+    }
+
     /// Makes the names along `key` durable.
-    pub(crate) async fn settle(&self, key: &Key) -> Result<(), StoreError> {
+    async fn settle(&self, key: &Key) -> Result<(), StoreError> {
         let target = self.root.join(key.as_str());
         for directory in target
             .ancestors()
@@ -117,6 +128,38 @@ impl Directory {
         }
         Ok(())
     }
+}
+
+/// The bytes `range` of an open file, in larger pieces than object_store's own 8 KiB: each costs a change of threads.
+pub(crate) async fn stream(
+    key: Key,
+    file: std::fs::File,
+    range: Range<u64>,
+) -> Result<BoxStream<'static, Result<Bytes, StoreError>>, StoreError> {
+    let mut file = fs::File::from_std(file);
+    file.seek(io::SeekFrom::Start(range.start))
+        .await
+        .map_err(|e| failed(&key, &e))?;
+    let mut left = range.end - range.start;
+    let pieces = ReaderStream::with_capacity(file.take(left), CHUNK).map(Some);
+    // The end of the file, where more of it was announced, must not look like the end of the object.
+    let pieces = pieces.chain(futures::stream::once(async { None }));
+    Ok(pieces
+        .filter_map(move |piece| {
+            let piece = match piece {
+                Some(Ok(bytes)) => {
+                    left -= bytes.len() as u64;
+                    Some(Ok(bytes))
+                }
+                Some(Err(error)) => Some(Err(failed(&key, &error))),
+                None if left > 0 => Some(Err(StoreError::Unreachable {
+                    problem: "the file became shorter while it was read".into(),
+                })),
+                None => None,
+            };
+            std::future::ready(piece)
+        })
+        .boxed())
 }
 
 /// A suffix of digits, which object_store's listings leave out.

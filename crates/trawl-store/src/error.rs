@@ -1,4 +1,4 @@
-//! What a store can answer, in the five ways that callers tell apart.
+//! What a store can answer, in the six ways that callers tell apart.
 
 use std::error::Error;
 
@@ -18,6 +18,13 @@ pub enum StoreError {
     Unreachable { problem: String },
     #[error("{what}: the store refuses this credential")]
     Denied { what: String },
+    /// A deletion left these versions and delete markers of the object behind: their bytes are still stored.
+    #[error("{key}: not deleted, {} of its versions remain ({}): {problem}", versions.len(), shown(versions))]
+    Remains {
+        key: String,
+        versions: Vec<String>,
+        problem: String,
+    },
     /// Asking again will not help.
     #[error("{what}: {problem}")]
     Invalid { what: String, problem: String },
@@ -71,6 +78,15 @@ pub(crate) fn no_such_bucket() -> StoreError {
         what: "bucket".into(),
         problem: "does not exist: create it, or correct the name".into(),
     }
+}
+
+/// A few identifiers, for a message.
+fn shown(versions: &[String]) -> String {
+    let mut shown: Vec<_> = versions.iter().take(4).map(|id| format!("{id:.64}")).collect();
+    if versions.len() > shown.len() {
+        shown.push("...".into());
+    }
+    shown.join(", ")
 }
 
 fn sources<'a>(error: &'a (dyn Error + 'static)) -> impl Iterator<Item = &'a (dyn Error + 'static)> {

@@ -8,8 +8,10 @@ mod credentials;
 mod directory;
 mod error;
 mod key;
+mod listing;
 mod s3;
 mod upload;
+mod versions;
 
 use std::ops::Range;
 use std::path::Path;
@@ -18,7 +20,7 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use futures::stream::{BoxStream, StreamExt, TryStreamExt};
-use object_store::{GetOptions, GetRange, ObjectMeta, ObjectStore, ObjectStoreExt};
+use object_store::{GetOptions, GetRange, GetResultPayload, ObjectMeta, ObjectStore, ObjectStoreExt};
 use trawl_config::store::{StoreBackend, StoreConfig};
 
 pub use error::StoreError;
@@ -163,10 +165,13 @@ impl Store {
             .await
             .map_err(|e| error::from(&key, &e))?;
         let (info, range) = (info(found.meta.clone()), found.range.clone());
-        let stream = found
-            .into_stream()
-            .map_err(move |e| error::from(&key, &e))
-            .boxed();
+        let stream = match found.payload {
+            GetResultPayload::File(file, _) => directory::stream(key, file, range.clone()).await?,
+            _ => found
+                .into_stream()
+                .map_err(move |e| error::from(&key, &e))
+                .boxed(),
+        };
         Ok(Object { info, range, stream })
     }
 
@@ -180,16 +185,13 @@ impl Store {
             .map_err(|e| error::from(&key, &e))
     }
 
-    /// Deletes the object; one that does not exist is no error.
+    /// Deletes the object, in a bucket with versioning all its versions and delete markers; one that does not exist is
+    /// no error. What the store keeps nevertheless is named by [`StoreError::Remains`].
     pub async fn delete(&self, key: &str) -> Result<(), StoreError> {
         let key = Key::parse(key)?;
-        match self.objects().delete(&key.path()).await {
-            Ok(()) | Err(object_store::Error::NotFound { .. }) => {}
-            Err(error) => return Err(error::from(&key, &error)),
-        }
         match &*self.backend {
-            Backend::S3(_) => Ok(()),
-            Backend::Directory(directory) => directory.settle(&key).await,
+            Backend::S3(s3) => s3.delete(&key).await,
+            Backend::Directory(directory) => directory.delete(&key).await,
         }
     }
 

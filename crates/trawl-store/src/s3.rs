@@ -1,8 +1,8 @@
 //! S3 and its likenesses.
 //!
-//! Everything goes by object_store but the upload: object_store holds the body of a conditional PUT in memory, so the
-//! request is signed with its authorizer and the file streamed into it. Payload hash and checksum are signed and
-//! checked by the server; `If-None-Match: *` makes the create atomic.
+//! Everything goes by object_store but the upload and the deletion of versions: object_store holds the body of a
+//! conditional PUT in memory, so the request is signed with its authorizer and the file streamed into it. Payload hash
+//! and checksum are signed and checked by the server; `If-None-Match: *` makes the create atomic.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -32,7 +32,7 @@ const CONFLICT_ATTEMPTS: u32 = 6;
 
 pub(crate) struct S3 {
     objects: AmazonS3,
-    uploads: reqwest::Client,
+    web: reqwest::Client,
     credentials: Arc<CredentialsDirectory>,
     region: String,
     /// `scheme://host[/bucket]`, without trailing slash.
@@ -77,7 +77,7 @@ impl S3 {
         };
         Ok(Self {
             objects: builder.build().map_err(|_| invalid("store.backend.s3"))?,
-            uploads: upload_client(config).map_err(|_| invalid("store.backend.s3.caPem"))?,
+            web: web_client(config).map_err(|_| invalid("store.backend.s3.caPem"))?,
             credentials,
             region: config.region.clone(),
             base,
@@ -86,6 +86,18 @@ impl S3 {
 
     pub(crate) fn objects(&self) -> &dyn ObjectStore {
         &self.objects
+    }
+
+    pub(crate) fn web(&self) -> &reqwest::Client {
+        &self.web
+    }
+
+    pub(crate) fn url(&self, key: Option<&Key>, query: &[(&str, &str)]) -> Result<reqwest::Url, StoreError> {
+        let url = match key {
+            Some(key) => format!("{}/{}", self.base, key.as_str()),
+            None => self.base.clone(),
+        };
+        reqwest::Url::parse_with_params(&url, query).map_err(|_| unsigned())
     }
 
     pub(crate) async fn presign_get(&self, key: &Key, ttl: Duration) -> Result<String, StoreError> {
@@ -153,14 +165,10 @@ impl S3 {
         });
         let body = reqwest::Body::wrap_stream(paced);
         let headers = self.signed_headers(&url, source)?;
-        Ok(self.uploads.put(&url).headers(headers).body(body).send().await)
+        Ok(self.web.put(&url).headers(headers).body(body).send().await)
     }
 
     fn signed_headers(&self, url: &str, source: &Source) -> Result<HeaderMap, StoreError> {
-        let invalid = || StoreError::Invalid {
-            what: "request".into(),
-            problem: "cannot be signed".into(),
-        };
         let request = http::Request::builder()
             .method(Method::PUT)
             .uri(url)
@@ -168,12 +176,28 @@ impl S3 {
             .header("if-none-match", HeaderValue::from_static("*"))
             .header("x-amz-checksum-sha256", STANDARD.encode(source.sha256))
             .header("x-amz-sdk-checksum-algorithm", HeaderValue::from_static("SHA256"));
-        let mut request = request.body(HttpRequestBody::empty()).map_err(|_| invalid())?;
+        self.sign(request, Some(&source.sha256))
+    }
+
+    /// The headers of `request` with those that sign it. Without `sha256` it has no body.
+    pub(crate) fn sign(
+        &self,
+        request: http::request::Builder,
+        sha256: Option<&[u8]>,
+    ) -> Result<HeaderMap, StoreError> {
+        let mut request = request.body(HttpRequestBody::empty()).map_err(|_| unsigned())?;
         let credential = self.credentials.read()?;
         AwsAuthorizer::new(&credential, "s3", &self.region)
-            .try_authorize(&mut request, Some(&source.sha256))
-            .map_err(|_| invalid())?;
+            .try_authorize(&mut request, sha256)
+            .map_err(|_| unsigned())?;
         Ok(std::mem::take(request.headers_mut()))
+    }
+}
+
+fn unsigned() -> StoreError {
+    StoreError::Invalid {
+        what: "request".into(),
+        problem: "cannot be signed".into(),
     }
 }
 
@@ -208,7 +232,7 @@ fn client_options(config: &S3Config) -> Result<ClientOptions, StoreError> {
     Ok(options)
 }
 
-fn upload_client(config: &S3Config) -> reqwest::Result<reqwest::Client> {
+fn web_client(config: &S3Config) -> reqwest::Result<reqwest::Client> {
     let mut builder = reqwest::Client::builder()
         .http1_only()
         .connect_timeout(CONNECT_TIMEOUT)
@@ -247,13 +271,13 @@ fn refusal(key: &Key, status: StatusCode, body: &str) -> StoreError {
     }
 }
 
-fn busy(status: StatusCode) -> StoreError {
+pub(crate) fn busy(status: StatusCode) -> StoreError {
     StoreError::Unreachable {
         problem: format!("it answered with HTTP {}", status.as_u16()),
     }
 }
 
-fn broken(error: &reqwest::Error) -> &'static str {
+pub(crate) fn broken(error: &reqwest::Error) -> &'static str {
     if error.is_connect() {
         "no connection (network, TLS trust or endpoint)"
     } else if error.is_timeout() {

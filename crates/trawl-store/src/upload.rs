@@ -11,7 +11,7 @@ use tokio_util::io::ReaderStream;
 use crate::{MAX_OBJECT_BYTES, StoreError};
 
 /// Bytes read from a file at a time.
-const CHUNK: usize = 256 * 1024;
+pub(crate) const CHUNK: usize = 256 * 1024;
 
 #[derive(Clone, Debug)]
 pub(crate) struct Source {

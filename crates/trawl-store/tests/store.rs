@@ -8,6 +8,9 @@ use bytes::Bytes;
 use trawl_config::store::{DirectoryConfig, S3Config, StoreBackend, StoreConfig};
 use trawl_store::{Store, StoreError};
 
+#[path = "store/versions.rs"]
+mod versions;
+
 /// A store as its three users see it, and a prefix that no other test uses.
 struct World {
     runner: Store,

@@ -46,17 +46,37 @@ pub async fn create_mirror_tap(
     node: &str,
     interface: &str,
 ) -> Result<NetworkTap> {
+    create_tap(client, name, "MirrorInterface", node, interface).await
+}
+
+/// Creates a NodeInterface tap on `interface` of `node`.
+pub async fn create_node_tap(client: &Client, name: &str, node: &str, interface: &str) -> Result<NetworkTap> {
+    create_tap(client, name, "NodeInterface", node, interface).await
+}
+
+async fn create_tap(
+    client: &Client,
+    name: &str,
+    type_: &str,
+    node: &str,
+    interface: &str,
+) -> Result<NetworkTap> {
     let resources = json!({
         "requests": {"cpu": "10m", "memory": "32Mi"},
         "limits": {"cpu": "100m", "memory": "64Mi"},
     });
+    let branch = if type_ == "NodeInterface" {
+        "nodeInterface"
+    } else {
+        "mirrorInterface"
+    };
     let tap = serde_json::from_value(json!({
         "apiVersion": "trawl.cloud/v1alpha1", "kind": "NetworkTap",
         "metadata": {"name": name, "namespace": NAMESPACE},
         "spec": {
-            "type": "MirrorInterface",
-            "mirrorInterface": {
-                "interface": interface, "promiscuous": true,
+            "type": type_,
+            branch: {
+                "interface": interface,
                 "nodeSelector": {"matchLabels": {"kubernetes.io/hostname": node}},
             },
             "analyzers": {"suricata": {"enabled": true, "resources": resources}},

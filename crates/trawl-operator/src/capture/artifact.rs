@@ -127,10 +127,7 @@ fn disagreement(claimed: &Claimed<'_>, manifest: &Manifest, report: &VerifyRepor
 /// Whatever keeps the store from saying so.
 pub async fn delete(store: &Store, namespace: &str, uid: &str) -> Result<(), StoreError> {
     for key in [capture_key(namespace, uid), manifest_key(namespace, uid)] {
-        match store.head(&key).await {
-            Err(StoreError::NotFound { .. }) => continue,
-            other => other.map(drop)?,
-        }
+        // Also where HEAD finds nothing: a delete marker hides versions that are still stored.
         store.delete(&key).await?;
         match store.head(&key).await {
             Err(StoreError::NotFound { .. }) => {}

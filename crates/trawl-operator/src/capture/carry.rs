@@ -32,14 +32,14 @@ const OWNED_FIELDS: [&str; 13] = [
     "conditions",
 ];
 
-/// Makes the identity of the reporter, then the Job. A Job that is there already is looked at in the next round.
-pub(super) async fn create_job(ctx: &Context, seen: &Seen) -> Result<(), Error> {
-    let (Some(tap), Some(node), Some(owner)) = (&seen.tap, &seen.node, seen.job.controller_owner_ref(&()))
-    else {
-        return Ok(());
-    };
-    let node_name = node.name_any();
-    let plan = Plan {
+/// What the Job is made from; `None` without a tap or a node.
+fn plan<'a>(ctx: &'a Context, seen: &'a Seen) -> Option<Plan<'a>> {
+    let (tap, node) = (seen.tap.as_ref()?, seen.node.as_ref()?);
+    let (owner, node_name) = (
+        seen.job.controller_owner_ref(&())?,
+        node.metadata.name.as_deref()?,
+    );
+    Some(Plan {
         config: &ctx.config,
         job: &seen.job,
         owner,
@@ -50,14 +50,41 @@ pub(super) async fn create_job(ctx: &Context, seen: &Seen) -> Result<(), Error> 
             name: tap.name_any(),
             uid: tap.uid().unwrap_or_default(),
         },
-        node: &node_name,
+        node: node_name,
         hostname: node
             .labels()
             .get("kubernetes.io/hostname")
-            .map_or(node_name.as_str(), String::as_str),
+            .map_or(node_name, String::as_str),
+    })
+}
+
+/// Makes what a Job rests on, all at once for time counts here, and only then the Job: without the finalizer nobody
+/// would clean up after it, without its identity the pod could not tell of the capture. An identity whose finalizer
+/// was refused has its owner, and goes with it.
+pub(super) async fn begin(ctx: &Context, seen: &Seen, finalizer: bool, job: bool) -> Result<(), Error> {
+    let plan = if job { plan(ctx, seen) } else { None };
+    let keep = async {
+        if finalizer {
+            set_finalizer(ctx, seen, true).await?;
+        }
+        Ok(())
     };
-    let reporter = identity(&plan.metadata(), plan.reporter_rules());
-    create_identity(ctx, &seen.uid, &reporter).await?;
+    let know = async {
+        if let Some(plan) = &plan {
+            let reporter = identity(&plan.metadata(), plan.reporter_rules());
+            create_identity(ctx, &seen.uid, &reporter).await?;
+        }
+        Ok(())
+    };
+    futures::try_join!(keep, know)?;
+    match &plan {
+        Some(plan) => create_job(ctx, seen, plan).await,
+        None => Ok(()),
+    }
+}
+
+/// A Job that is there already is looked at in the next round.
+async fn create_job(ctx: &Context, seen: &Seen, plan: &Plan<'_>) -> Result<(), Error> {
     let job = plan.build().map_err(|source| Error::Encode {
         what: "the runner's instructions",
         source,
@@ -70,7 +97,7 @@ pub(super) async fn create_job(ctx: &Context, seen: &Seen) -> Result<(), Error> 
         Ok(_) => {
             tracing::info!(
                 capturejob = seen.name,
-                node = node_name,
+                node = plan.node,
                 "made the Job of a capture"
             );
             Ok(())
@@ -120,22 +147,24 @@ pub(super) async fn set_finalizer(ctx: &Context, seen: &Seen, wanted: bool) -> R
     }
 }
 
-/// Writes the operator's part of the status, when it says anything new, and tells of a new phase.
-pub(super) async fn write_status(ctx: &Context, seen: &Seen, status: &CaptureJobStatus) -> Result<(), Error> {
+/// Writes the operator's part of the status, when it says anything new; `true` when the phase is another now.
+pub(super) async fn write_status(
+    ctx: &Context,
+    seen: &Seen,
+    status: &CaptureJobStatus,
+) -> Result<bool, Error> {
     if is_unchanged(&seen.status, status, &OWNED_FIELDS) {
-        return Ok(());
+        return Ok(false);
     }
     let api = ctx.api::<CaptureJob>();
     apply_status(&api, OPERATOR_FIELD_MANAGER, &seen.name, Some(&seen.uid), status)
         .await
         .step("write the status")?;
-    if status.phase != seen.status.phase {
-        announce(ctx, seen, status).await;
-    }
-    Ok(())
+    Ok(status.phase != seen.status.phase)
 }
 
-async fn announce(ctx: &Context, seen: &Seen, status: &CaptureJobStatus) {
+/// Tells of a new phase, in the log and as an Event.
+pub(super) async fn announce(ctx: &Context, seen: &Seen, status: &CaptureJobStatus) {
     let Some(phase) = status.phase else { return };
     let words = match &status.failure {
         Some(failure) => format!("{:?}: {}", failure.reason, failure.message),

@@ -9,7 +9,7 @@ use trawl_api::CaptureJob;
 use trawl_lifecycle::capture::{Action as Do, ArtifactFact, Decision, ObjectsFact, decide};
 
 use super::artifact::{Claimed, delete, delete_fact, look};
-use super::carry::{create_job, delete_job, set_finalizer, write_status};
+use super::carry::{announce, begin, delete_job, set_finalizer, write_status};
 use super::gather::{Seen, gather};
 use crate::context::Context;
 use crate::error::{Error, Step};
@@ -54,34 +54,47 @@ async fn carry_out(
     decision: &Decision,
     store: &mut Store,
 ) -> Result<bool, Error> {
-    let prepares = |a: &Do| matches!(a, Do::AddFinalizer | Do::CreateJob);
     // What must exist before the status may speak of it comes first; the next round writes the status.
-    if decision.actions.iter().any(prepares) {
-        for action in decision.actions.iter().filter(|a| prepares(a)) {
-            if let Err(error) = act(ctx, seen, *action, store).await {
-                if let Some(status) = &decision.status {
-                    write_status(ctx, seen, status).await?;
-                }
-                return Err(error);
+    let wants = |wanted: Do| decision.actions.contains(&wanted);
+    let (finalizer, job) = (wants(Do::AddFinalizer), wants(Do::CreateJob));
+    if finalizer || job {
+        if let Err(error) = begin(ctx, seen, finalizer, job).await {
+            if let Some(status) = &decision.status
+                && write_status(ctx, seen, status).await?
+            {
+                announce(ctx, seen, status).await;
             }
+            return Err(error);
         }
         return Ok(true);
     }
-    if let Some(status) = &decision.status {
-        write_status(ctx, seen, status).await?;
+    let mut news = None;
+    if let Some(status) = &decision.status
+        && write_status(ctx, seen, status).await?
+    {
+        news = Some(status);
     }
-    let mut again = false;
-    for action in &decision.actions {
-        again |= act(ctx, seen, *action, store).await?;
-    }
-    Ok(again)
+    let actions = async {
+        let mut again = false;
+        for action in &decision.actions {
+            again |= act(ctx, seen, *action, store).await?;
+        }
+        Ok(again)
+    };
+    // Nothing waits for the Event.
+    let telling = async {
+        if let Some(status) = news {
+            announce(ctx, seen, status).await;
+        }
+    };
+    futures::join!(actions, telling).0
 }
 
 async fn act(ctx: &Context, seen: &Seen, action: Do, store: &mut Store) -> Result<bool, Error> {
     let namespace = &ctx.config.namespace;
     match action {
-        Do::AddFinalizer => set_finalizer(ctx, seen, true).await?,
-        Do::CreateJob => create_job(ctx, seen).await?,
+        // Carried out before all others.
+        Do::AddFinalizer | Do::CreateJob => {}
         Do::VerifyArtifact => {
             // Closing the semaphore is nobody's business, so waiting for it cannot fail.
             let _turn = ctx.verifying.acquire().await;

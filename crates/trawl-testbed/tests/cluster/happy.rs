@@ -1,5 +1,8 @@
+use std::net::UdpSocket;
+
 use anyhow::{Context, Result};
 use trawl_api::JobPhase;
+use trawl_testbed::line::var;
 use trawl_testbed::{files, objects};
 
 use crate::support::*;
@@ -100,4 +103,58 @@ async fn a_tap_without_running_analyzers_is_degraded_and_never_claims_healthy_on
     assert_eq!(status.targets[0].node_name, line.node);
     assert_eq!(status.targets[0].interface, line.mirror_iface);
     Ok(())
+}
+
+#[tokio::test]
+async fn a_nodes_own_interface_is_captured_by_af_packet_and_the_node_stays_reachable() -> Result<()> {
+    let line = line().await?;
+    let name = "node-interface";
+    let tap = objects::create_node_tap(&line.client, name, &line.node, "eth0").await?;
+    let api = objects::taps(&line.client);
+    objects::wait_until(
+        "node tap reports",
+        SOON,
+        async || Ok(api.get(name).await?),
+        reports,
+    )
+    .await?;
+    let mut request = request(&line, Some("udp dst port 7003"), "3s", "1Mi");
+    request.tap = name;
+    let job = start(&line, &request).await?;
+    let socket = UdpSocket::bind((var("HOST_IP")?, 0))?;
+    let node = (var("NODE_IP")?, 7003);
+    for n in 0..25u64 {
+        socket.send_to(&n.to_be_bytes(), (node.0.as_str(), node.1))?;
+    }
+    let job = finish(&line, &job).await?;
+    assert_eq!(
+        objects::phase(&job),
+        Some(JobPhase::Completed),
+        "{:?}",
+        job.status
+    );
+    assert_eq!(job.status.as_ref().and_then(|s| s.packet_count), Some(25));
+    assert_eq!(
+        job.status.as_ref().and_then(|s| s.resolved_interface.as_deref()),
+        Some("eth0")
+    );
+    let dir = tempfile::tempdir()?;
+    let file = fetch(&line, &job, dir.path()).await?;
+    files::wireshark_accepts(&file)?;
+    let numbers: Vec<_> = files::packets(&file)?
+        .iter()
+        .map(|p| p[42..50].to_vec())
+        .collect();
+    assert_eq!(
+        numbers,
+        (0..25u64).map(|n| n.to_be_bytes().to_vec()).collect::<Vec<_>>()
+    );
+    objects::delete_job(&line.client, &job).await?;
+    api.delete(name, &Default::default()).await?;
+    objects::nothing_left_of(
+        &line.client,
+        "trawl.cloud/tap-uid",
+        &tap.metadata.uid.context("uid")?,
+    )
+    .await
 }

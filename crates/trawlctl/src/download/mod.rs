@@ -1,6 +1,7 @@
 //! `trawlctl capture download`: an artifact, whole and right, or no file at all.
 
 mod answer;
+mod content_range;
 mod endpoint;
 mod https;
 mod part;

@@ -6,6 +6,7 @@ use reqwest::{Client, Response, StatusCode, header};
 
 use super::{
     answer::{self, Answer, Trouble},
+    content_range,
     endpoint::Endpoint,
     https::{self, trouble},
     part::Part,
@@ -166,7 +167,7 @@ async fn receive(mut response: Response, part: &mut Part, progress: &Progress) -
             response.content_length()
         }
         StatusCode::PARTIAL_CONTENT => {
-            let range = content_range(&response);
+            let range = range_header(&response).and_then(content_range::part);
             let (first, total) =
                 range.ok_or_else(|| Failure::new("the server sent a part without saying which"))?;
             if first != part.len() {
@@ -175,7 +176,7 @@ async fn receive(mut response: Response, part: &mut Part, progress: &Progress) -
             Some(total)
         }
         StatusCode::RANGE_NOT_SATISFIABLE => {
-            let total = unsatisfied_total(&response);
+            let total = range_header(&response).and_then(content_range::unsatisfied);
             if total == Some(part.len()) {
                 return Ok(());
             }
@@ -230,22 +231,8 @@ fn write_failure(error: &std::io::Error) -> Failure {
         .hint("is there space on the disk? the same command goes on where it stopped")
 }
 
-/// First byte and total size of `bytes first-last/total`.
-fn content_range(response: &Response) -> Option<(u64, u64)> {
-    let text = response.headers().get(header::CONTENT_RANGE)?.to_str().ok()?;
-    let (range, total) = text.strip_prefix("bytes ")?.split_once('/')?;
-    Some((range.split_once('-')?.0.parse().ok()?, total.parse().ok()?))
-}
-
-fn unsatisfied_total(response: &Response) -> Option<u64> {
-    response
-        .headers()
-        .get(header::CONTENT_RANGE)?
-        .to_str()
-        .ok()?
-        .strip_prefix("bytes */")?
-        .parse()
-        .ok()
+fn range_header(response: &Response) -> Option<&str> {
+    response.headers().get(header::CONTENT_RANGE)?.to_str().ok()
 }
 
 /// Fetches the manifest into `output`. It is small: one attempt, whole in memory.
