@@ -89,7 +89,7 @@ fn parse(line: &str) -> Option<Event> {
     let (head, body) = line.split_once(" {")?;
     let mut words = head.split(' ');
     let (date, time, offset) = (words.next()?, words.next()?, words.next()?);
-    let topic = words.last()?;
+    let topic = words.next_back()?;
     Some(Event {
         at: format!("{date}T{time}{offset}").parse().ok()?,
         topic: topic.into(),
