@@ -51,6 +51,7 @@ impl From<&ClientError> for Failure {
                 let field = refusal
                     .field
                     .as_ref()
+                    .filter(|f| !refusal.message.starts_with(f.as_str()))
                     .map(|f| format!("{f}: "))
                     .unwrap_or_default();
                 Self::new(reason_of(refusal.code), format!("{field}{}", refusal.message))
@@ -101,6 +102,17 @@ mod tests {
             let failure = Failure::from(&ClientError::Refused(refusal));
             assert_eq!((failure.reason, failure.message.as_str()), (reason, "filter: m "));
         }
+    }
+
+    #[test]
+    fn a_field_that_the_message_already_begins_with_is_not_said_twice() {
+        let refusal = trawl_control::ErrorReply {
+            code: ErrorCode::InvalidFilter,
+            field: Some("filter".into()),
+            message: "filter, byte 1: not a filter word".into(),
+        };
+        let failure = Failure::from(&ClientError::Refused(refusal));
+        assert_eq!(failure.message, "filter, byte 1: not a filter word");
     }
 
     #[test]
