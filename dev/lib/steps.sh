@@ -34,6 +34,8 @@ explain_failure() {
   done
   [ -n "${KUBECTL:-}" ] && kube get namespace "$NAMESPACE" >/dev/null 2>&1 || return 0
   kube get pods,networktaps,capturejobs -o wide >&2
+  # A taint such as disk-pressure keeps every pod off the node, and the scheduler does not say which one it is.
+  kube get nodes -o 'custom-columns=NODE:.metadata.name,TAINTS:.spec.taints[*].key' >&2
   for pod in $(kube get pods -o name); do
     kube logs "$pod" --all-containers --prefix --tail=4 2>&1 | cut -c1-600 >&2
   done

@@ -28,7 +28,8 @@ Logs JSON lines on stderr (RUST_LOG sets the level). SIGTERM finishes all files,
     /// Record one interface into a pcapng file, without Kubernetes.
     #[command(after_help = "\
 Examples:
-  trawl-captured record --interface eth0 --node --filter 'host 192.0.2.7 and tcp port 443' -o web.pcapng
+  trawl-captured record --interface eth0 --node --filter 'host 192.0.2.7 and tcp port 443' \\
+    -o web.pcapng
   trawl-captured record --interface mirror0 --duration 1m --max-size 1Gi -o all.pcapng
 
 Without --node the interface is opened by AF_XDP, which TAKES EVERY FRAME AWAY from this machine: right for a port that \

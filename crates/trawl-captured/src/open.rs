@@ -2,6 +2,7 @@
 
 use trawl_control::limits::refusal;
 use trawl_control::{ErrorCode, ErrorReply, InterfaceSpec, Source};
+use trawl_dataplane::ring::device;
 use trawl_dataplane::ring::tpacket::PacketRing;
 use trawl_dataplane::ring::xdp::XdpRing;
 use trawl_dataplane::{Engine, EngineError, InterfaceName, MirrorInterface, NodeInterface, OpenError};
@@ -31,6 +32,15 @@ pub(crate) fn name_of(source: &Source) -> Result<InterfaceName, ErrorReply> {
 
 /// Opens the ring that belongs to the kind of source. Blocks, for seconds when a queue is busy.
 pub(crate) fn engine(source: &Source, name: &InterfaceName) -> Result<Engine, ErrorReply> {
+    if matches!(source, Source::MirrorInterface(_)) && device::has_address(name) {
+        return Err(refusal(
+            ErrorCode::InterfaceUnavailable,
+            "source.interface",
+            format!(
+                "{name} has an IP address, so this machine uses it, and AF_XDP would take its frames away; watch it as a NodeInterface"
+            ),
+        ));
+    }
     let started = match source {
         Source::MirrorInterface(_) => XdpRing::open(&MirrorInterface(name.clone())).map(Engine::start),
         Source::NodeInterface(spec) => {

@@ -2,6 +2,7 @@
 
 use std::fs::OpenOptions;
 use std::io::{IsTerminal, Write};
+use std::path::Path;
 use std::process::ExitCode;
 use std::time::Duration;
 
@@ -11,16 +12,20 @@ use tokio::sync::oneshot;
 use trawl_control::limits;
 use trawl_control::{Capture, Ended, ErrorReply, InterfaceSpec, Source, StopReason, TapIdentity};
 use trawl_dataplane::ring::device;
-use trawl_dataplane::{CaptureSpec, Engine, Running};
+use trawl_dataplane::{CaptureSpec, Engine, InterfaceName, Running};
 
 use crate::cli::RecordArgs;
 use crate::open::{self, APPLICATION};
 use crate::quantity;
 
+/// How often the interface is looked at while it is recorded.
+const LINK_INTERVAL: Duration = Duration::from_millis(500);
+
 pub(crate) async fn run(args: RecordArgs) -> anyhow::Result<ExitCode> {
     check(&args)?;
     let spec = specify(&args).await?;
     let engine = open_interface(&args).await?;
+    let link = device::link(&args.interface)?;
     let mode = engine.mode().as_str();
     let mut options = OpenOptions::new();
     let file = options.write(true).create_new(true).open(&args.output);
@@ -38,10 +43,17 @@ pub(crate) async fn run(args: RecordArgs) -> anyhow::Result<ExitCode> {
     for refusal in engine.mode_refusals() {
         eprintln!("note: {refusal}");
     }
+    if link.is_some_and(|link| !link.up) {
+        eprintln!(
+            "note: link of {0} is down, so nothing arrives; set it up with `ip link set {0} up` and check the cable",
+            args.interface
+        );
+    }
     let stop = async {
         tokio::select! { _ = interrupt.recv() => {}, _ = terminate.recv() => {} }
     };
-    let ended = follow(&engine, &running, ended, stop).await?;
+    let opened = (&args.interface, link.map(|link| link.index));
+    let ended = follow(&engine, &running, opened, ended, stop).await?;
     report(&args, &ended);
     Ok(if ended.stop_reason == StopReason::Error {
         ExitCode::from(1)
@@ -51,6 +63,9 @@ pub(crate) async fn run(args: RecordArgs) -> anyhow::Result<ExitCode> {
 }
 
 fn check(args: &RecordArgs) -> anyhow::Result<()> {
+    if args.output == Path::new("-") {
+        bail!("--output: `-` is no file, and a recording is finished in its file; name one");
+    }
     if args.output.symlink_metadata().is_ok() {
         bail!(
             "{} exists already and is left alone; choose another --output",
@@ -118,15 +133,22 @@ async fn open_interface(args: &RecordArgs) -> anyhow::Result<Engine> {
     opened.map_err(|ErrorReply { message, .. }| anyhow!(message))
 }
 
+/// Whether another interface has the name by now, or none. A ring says nothing of that: it only stays silent.
+fn is_gone((name, index): (&InterfaceName, Option<u32>)) -> bool {
+    device::link(name).is_ok_and(|link| link.map(|link| link.index) != index || index.is_none())
+}
+
 async fn follow(
     engine: &Engine,
     running: &Running,
+    opened: (&InterfaceName, Option<u32>),
     mut ended: oneshot::Receiver<Ended>,
     stop: impl Future<Output = ()>,
 ) -> anyhow::Result<Ended> {
     let terminal = std::io::stderr().is_terminal();
     let mut ticks = tokio::time::interval(Duration::from_secs(if terminal { 1 } else { 5 }));
     ticks.tick().await;
+    let mut looks = tokio::time::interval(LINK_INTERVAL);
     let began = std::time::Instant::now();
     tokio::pin!(stop);
     let mut stopping = false;
@@ -141,6 +163,11 @@ async fn follow(
             () = &mut stop, if !stopping => {
                 stopping = true;
                 engine.cancel(running.id, StopReason::Cancelled, None);
+            }
+            _ = looks.tick() => {
+                if is_gone(opened) {
+                    engine.end_captures(&format!("interface {} is gone; it was deleted, renamed or moved away", opened.0));
+                }
             }
             _ = ticks.tick() => {
                 let (packets, bytes) = running.written();

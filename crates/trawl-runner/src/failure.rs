@@ -105,6 +105,17 @@ mod tests {
     }
 
     #[test]
+    fn a_field_that_the_message_already_begins_with_is_not_said_twice() {
+        let refusal = trawl_control::ErrorReply {
+            code: ErrorCode::InvalidFilter,
+            field: Some("filter".into()),
+            message: "filter, byte 1: not a filter word".into(),
+        };
+        let failure = Failure::from(&ClientError::Refused(refusal));
+        assert_eq!(failure.message, "filter, byte 1: not a filter word");
+    }
+
+    #[test]
     fn a_daemon_that_goes_away_is_a_failed_capture_and_one_that_was_never_there_an_unavailable_interface() {
         assert_eq!(
             Failure::from(&ClientError::Closed).reason,

@@ -110,9 +110,14 @@ Examples:
     Download(Box<DownloadArgs>),
     /// Read a capture file: hash it, walk every block, count, and compare with what was promised
     #[command(after_help = "Examples:
-  trawlctl capture verify x.pcapng                              # is it a whole pcapng, and what is in it
-  trawlctl capture verify x.pcapng --manifest x.manifest.json   # is it what the manifest says
-  trawlctl capture verify x.pcapng --job manual-x7k2p           # is it what the cluster's status says")]
+  # Is it a whole pcapng, and what is in it?
+  trawlctl capture verify x.pcapng
+
+  # Is it what the manifest says?
+  trawlctl capture verify x.pcapng --manifest x.manifest.json
+
+  # Is it what the status in the cluster says?
+  trawlctl capture verify x.pcapng --job manual-x7k2p")]
     Verify(VerifyArgs),
 }
 

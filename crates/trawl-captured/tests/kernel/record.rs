@@ -107,10 +107,38 @@ fn ctrl_c_finishes_the_file_and_says_so() {
 }
 
 #[test]
+fn an_interface_that_goes_away_ends_the_recording_as_an_error() {
+    for arguments in [&["--node"][..], &[]] {
+        let world = World::new();
+        let child = record(&world, &[arguments, &["--duration", "1h", "-o", "f"]].concat());
+        wait_for_file(&world, "f");
+        world.injector(FAR).send(&frame(1, 53, 100)).unwrap();
+        std::thread::sleep(Duration::from_millis(300));
+        world.ip(&["link", "del", NEAR]);
+        let output = child.wait_with_output().unwrap();
+        assert_eq!(output.status.code(), Some(1), "{}", said(&output));
+        assert!(said(&output).contains("is gone"), "{}", said(&output));
+        assert_eq!(packets_of(&world.path("f")).len(), 1);
+    }
+}
+
+#[test]
+fn a_link_that_is_down_is_said_at_once() {
+    let world = World::new();
+    world.ip(&["link", "set", NEAR, "down"]);
+    let output = record(&world, &["--node", "--duration", "100ms", "-o", "f"])
+        .wait_with_output()
+        .unwrap();
+    assert!(output.status.success(), "{}", said(&output));
+    assert!(said(&output).contains("is down"), "{}", said(&output));
+}
+
+#[test]
 fn mistakes_are_explained_and_leave_no_file() {
     let world = World::new();
     std::fs::write(world.path("mine"), "precious").unwrap();
-    let cases: [(&[&str], &str); 8] = [
+    let cases: [(&[&str], &str); 9] = [
+        (&["-o", "-"], "is no file"),
         (&["-o", "mine"], "exists already"),
         (
             &["-o", "f", "--filter", "host example.com"],

@@ -73,6 +73,25 @@ async fn filters_that_cannot_be_are_refused_by_field_without_being_repeated() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn an_interface_that_the_node_uses_itself_is_not_taken_as_a_mirror() {
+    for address in ["10.99.0.1/24", "2001:db8::1/64"] {
+        let world = World::new();
+        world.shell(&format!("echo 0 > /proc/sys/net/ipv6/conf/{NEAR}/disable_ipv6"));
+        world.ip(&["addr", "add", address, "dev", NEAR]);
+        let _daemon = world.daemon();
+        let client = world.client();
+        let asked = Attach {
+            tap: tap("t"),
+            source: mirror(NEAR),
+        };
+        let refused = refusal(client.attach(asked).await);
+        assert_eq!(refused.code, ErrorCode::InterfaceUnavailable);
+        assert!(refused.message.contains("NodeInterface"), "{}", refused.message);
+        let _held = attach(&client, node(NEAR)).await;
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn an_interface_that_is_not_there_is_named_with_what_to_do() {
     let world = World::new();
     let _daemon = world.daemon();

@@ -61,9 +61,25 @@ pub fn link(name: &InterfaceName) -> io::Result<Option<Link>> {
     }))
 }
 
-/// Whether the node itself has an IPv4 address here.
+/// Whether the node itself has an address here: one of IPv4, or one of IPv6 that is not merely link-local, since
+/// every interface that is up has one of those.
 #[must_use]
 pub fn has_address(name: &InterfaceName) -> bool {
+    has_ipv4(name)
+        || std::fs::read_to_string("/proc/thread-self/net/if_inet6")
+            .is_ok_and(|table| lists_ipv6(&table, name))
+}
+
+/// Whether this `if_inet6` table has an address of the interface: address, index, prefix, scope, flags, name.
+fn lists_ipv6(table: &str, name: &InterfaceName) -> bool {
+    const LINK_LOCAL: &str = "20";
+    table
+        .lines()
+        .map(|line| line.split_ascii_whitespace().collect::<Vec<_>>())
+        .any(|f| matches!(f[..], [_, _, _, scope, _, device] if device == name.as_str() && scope != LINK_LOCAL))
+}
+
+fn has_ipv4(name: &InterfaceName) -> bool {
     let Ok(socket) = socket_with(AddressFamily::INET, SocketType::DGRAM, SocketFlags::CLOEXEC, None) else {
         return false;
     };
@@ -215,5 +231,21 @@ pub(crate) fn get_option<T: Copy + Default>(fd: BorrowedFd<'_>, level: i32, name
         Err(io::Error::last_os_error())
     } else {
         Ok(value)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_global_address_makes_an_interface_the_machines_own_and_a_link_local_one_does_not() {
+        let table = "\
+fe80000000000000bc89e1fffe4fd58f 02 40 20 80     eth0\n\
+00000000000000000000000000000001 01 80 10 80       lo\n\
+20010db8000000000000000000000001 03 40 00 80     eth1\n";
+        for (name, wanted) in [("eth0", false), ("lo", true), ("eth1", true), ("eth", false)] {
+            assert_eq!(lists_ipv6(table, &name.parse().unwrap()), wanted, "{name}");
+        }
     }
 }

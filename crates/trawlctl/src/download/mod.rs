@@ -61,6 +61,12 @@ async fn manifest(endpoint: &Endpoint, source: &Source, path: &Path) -> Result<(
 }
 
 fn refuse_existing(flag: &str, path: &Path) -> Result<(), Failure> {
+    if path == Path::new("-") {
+        return Err(Failure::usage(format!(
+            "{flag}: `-` is no file, and only a file can be checked before it is used"
+        ))
+        .hint("name a file; one that is really called so is ./-"));
+    }
     match path.symlink_metadata() {
         Ok(_) => Err(Failure::usage(format!(
             "{flag}: {} exists already and is not overwritten",
@@ -69,5 +75,16 @@ fn refuse_existing(flag: &str, path: &Path) -> Result<(), Failure> {
         .hint("choose another name, or move the file away")),
         Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(()),
         Err(error) => Err(Failure::usage(format!("{flag}: {}: {error}", path.display()))),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn standard_output_is_refused_and_a_file_of_that_name_is_not() {
+        assert!(refuse_existing("--output", Path::new("-")).is_err());
+        assert!(refuse_existing("--output", Path::new("./-")).is_ok());
     }
 }

@@ -131,6 +131,13 @@ impl Part {
             .map_err(fail)
     }
 
+    /// Removes the file when there is nothing in it to go on with.
+    pub fn discard_if_empty(self) {
+        if self.len == 0 {
+            self.discard();
+        }
+    }
+
     /// Removes the file: its bytes are wrong.
     pub fn discard(self) {
         // What cannot be removed is found wrong again by the next run.
@@ -182,6 +189,17 @@ mod tests {
         let dir = tempfile::tempdir().expect("directory");
         let (output, part) = (dir.path().join("x.pcapng"), dir.path().join("x.pcapng.part"));
         (dir, output, part)
+    }
+
+    #[test]
+    fn nothing_is_left_of_a_download_that_brought_nothing_and_everything_of_one_that_did() {
+        let (_dir, output, path) = place();
+        Part::open(&output).expect("part").discard_if_empty();
+        assert!(!path.exists());
+        let mut part = Part::open(&output).expect("part");
+        part.append(b"ab").expect("append");
+        part.discard_if_empty();
+        assert!(path.exists());
     }
 
     #[test]

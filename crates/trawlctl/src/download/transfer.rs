@@ -34,7 +34,13 @@ pub async fn capture(endpoint: &Endpoint, source: &Source, output: &Path) -> Res
     let client = https::client(endpoint)?;
     let mut part = Part::open(output)?;
     let progress = Progress::bytes("downloading");
-    let mut announced = fetch(&client, endpoint, source, &mut part, &progress).await?;
+    let mut announced = match fetch(&client, endpoint, source, &mut part, &progress).await {
+        Ok(announced) => announced,
+        Err(failure) => {
+            part.discard_if_empty();
+            return Err(failure);
+        }
+    };
     if part.sha256() != announced && part.has_inherited() {
         // The rest of an earlier download was of something else.
         progress.note("the unfinished file held other bytes; starting over");
