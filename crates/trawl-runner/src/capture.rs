@@ -18,8 +18,9 @@ use crate::{Failure, Settings, spec};
 
 /// Pause between two attempts to begin.
 const RETRY_PAUSE: Duration = Duration::from_millis(500);
-/// How long captured may take beyond the capture's own duration, and to finish a cancelled one.
-const FINISH_GRACE: Duration = Duration::from_secs(30);
+/// How long captured may take beyond the capture's own duration, and to finish a cancelled one: more than the 60 s
+/// that it gives its own writer, so that a finished file is never taken for a broken one.
+const FINISH_GRACE: Duration = Duration::from_secs(75);
 
 /// A capture that began.
 #[derive(Debug)]

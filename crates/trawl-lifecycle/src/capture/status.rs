@@ -22,7 +22,16 @@ pub(super) const OWNED: [ConditionType; 5] = [
 
 /// How far the reporter's facts say that the capture has come.
 pub(super) fn progress(status: &CaptureJobStatus) -> JobPhase {
-    if status.runner_result.is_some() || status.capture_ended_at.is_some() {
+    if status.runner_result.is_some() && status.started_at.is_some() {
+        JobPhase::Storing
+    } else {
+        reached(status)
+    }
+}
+
+/// How far the capture itself came, whatever the runner did after it broke.
+fn reached(status: &CaptureJobStatus) -> JobPhase {
+    if status.capture_ended_at.is_some() {
         JobPhase::Storing
     } else if status.started_at.is_some() {
         JobPhase::Capturing
@@ -122,7 +131,7 @@ impl<'f, 'a> Draft<'f, 'a> {
     /// Ends in `Failed`.
     pub fn fail(&mut self, reason: FailureReason, message: &str) {
         // By evidence: the shown phase may be Storing because the Job has ended, not because the capture had.
-        let reached = progress(self.facts.status);
+        let reached = reached(self.facts.status);
         self.status.failure = Some(CaptureFailure {
             reason,
             message: clean(&sanitize(message), MAX_MESSAGE_BYTES),

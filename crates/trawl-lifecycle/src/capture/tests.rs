@@ -293,7 +293,7 @@ fn a_partial_artifact_fails_with_the_runners_reason_and_stays_referenced() {
     let d = bench.decide();
     assert_eq!(
         failure(&d),
-        (FailureReason::InterfaceUnavailable, FailedPhase::Storing, 1)
+        (FailureReason::InterfaceUnavailable, FailedPhase::Capturing, 1)
     );
     says(
         &d,

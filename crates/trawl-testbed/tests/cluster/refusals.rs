@@ -1,7 +1,7 @@
 use std::time::Duration;
 
 use anyhow::{Context, Result};
-use trawl_api::{CaptureJob, FailureReason, JobPhase};
+use trawl_api::{CaptureJob, FailedPhase, FailureReason, JobPhase};
 use trawl_testbed::objects::{self, JobRequest};
 
 use crate::support::*;
@@ -22,6 +22,13 @@ async fn a_malformed_filter_fails_the_job_as_invalid_filter_and_never_captures_m
         let job = finish(&line, &job).await?;
         assert_eq!(objects::phase(&job), Some(JobPhase::Failed), "{:?}", job.status);
         assert_eq!(failure(&job), Some(FailureReason::InvalidFilter));
+        let at = job
+            .status
+            .as_ref()
+            .and_then(|s| s.failure.as_ref())
+            .context("failure")?
+            .failed_phase;
+        assert_eq!(at, FailedPhase::Pending, "nothing was captured");
         assert_eq!(
             objects::condition(&job, "FilterValid").context("FilterValid")?.0,
             "False"
