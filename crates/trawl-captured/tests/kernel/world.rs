@@ -151,6 +151,9 @@ impl World {
                 interface,
                 "-U",
                 "--immediate-mode",
+                // In this mode each slot of the ring holds a whole snaplen: with the default there are only 256.
+                "-s",
+                "4096",
                 "-B",
                 "65536",
                 "-Z",
