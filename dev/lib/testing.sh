@@ -51,6 +51,7 @@ save_logs() {
 # down_all: everything that was started below our own state root, whatever its kind.
 down_all() {
   local d kind
+  [ ${#BROKEN[@]} = 0 ] || save_logs
   for d in "$TRAWL_DEV_STATE"/*/; do
     [ -d "$d" ] || continue
     kind=$(cat "$d/kind" 2>/dev/null) || kind=s3

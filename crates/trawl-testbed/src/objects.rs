@@ -153,6 +153,10 @@ pub fn condition(job: &CaptureJob, type_: &str) -> Option<(String, String)> {
     Some((c.status.clone(), c.reason.clone()))
 }
 
+/// A runner may take 120 s to store what it has, and Kubernetes' own garbage collector, which removes the pods, pauses
+/// for a while after CRDs were installed.
+const GONE_WITHIN: Duration = Duration::from_secs(300);
+
 /// Deletes a job and waits until it is gone, together with all that was made for it.
 pub async fn delete_job(client: &Client, job: &CaptureJob) -> Result<()> {
     let api = jobs(client);
@@ -160,7 +164,7 @@ pub async fn delete_job(client: &Client, job: &CaptureJob) -> Result<()> {
     api.delete(&job.name_any(), &DeleteParams::default()).await?;
     wait_until(
         "job gone",
-        Duration::from_secs(90),
+        GONE_WITHIN,
         async || Ok(api.get_opt(&job.name_any()).await?.is_some()),
         |there| !there,
     )
@@ -173,7 +177,7 @@ pub async fn nothing_left_of(client: &Client, label: &str, value: &str) -> Resul
     let selector = format!("{label}={value}");
     wait_until(
         "nothing left behind",
-        Duration::from_secs(60),
+        GONE_WITHIN,
         async || {
             let mut left = BTreeMap::new();
             left.insert("jobs", count::<Job>(client, &selector).await?);

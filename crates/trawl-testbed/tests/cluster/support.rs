@@ -24,7 +24,7 @@ pub const PORT: u16 = 7001;
 pub const OTHER_PORT: u16 = 7002;
 pub const FILTER: &str = "udp dst port 7001";
 /// Generous: a loaded machine is slow, a wrong state machine never arrives.
-pub const SOON: Duration = Duration::from_secs(60);
+pub const SOON: Duration = Duration::from_secs(120);
 
 /// The installation, with the shared tap attached and reporting.
 pub async fn line() -> Result<Line> {
