@@ -61,6 +61,11 @@ pub fn tolerations() -> Vec<Toleration> {
     }]
 }
 
+/// Kubernetes expands `$(NAME)` in arguments and turns `$$` into `$`; a filter or a name must arrive as it is.
+pub fn argument(text: &str) -> String {
+    text.replace('$', "$$")
+}
+
 pub fn mount(volume: &str, path: &str, read_only: bool) -> VolumeMount {
     VolumeMount {
         name: volume.into(),

@@ -159,7 +159,7 @@ impl Plan<'_> {
             name: RUNNER.into(),
             image: Some(self.config.images.runner.clone()),
             image_pull_policy: Some("IfNotPresent".into()),
-            args: Some(args.map(escape).into()),
+            args: Some(args.map(pod::argument).into()),
             volume_mounts: Some(mounts),
             security_context: Some(pod::container_security()),
             resources: Some(pod::resources("50m", "32Mi", "256Mi")),
@@ -235,9 +235,4 @@ impl Plan<'_> {
             StoreBackend::Directory(directory) => pod::host_directory("store", &directory.path),
         }
     }
-}
-
-/// Kubernetes expands `$(NAME)` in arguments and turns `$$` into `$`; a filter or a name must arrive as it is.
-fn escape(argument: &str) -> String {
-    argument.replace('$', "$$")
 }

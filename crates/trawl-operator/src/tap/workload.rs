@@ -188,7 +188,7 @@ impl Plan<'_> {
             name: "sensor".into(),
             image: Some(self.config.images.sensor.clone()),
             image_pull_policy: Some("IfNotPresent".into()),
-            args: Some(args.map(|a| a.replace('$', "$$")).into()),
+            args: Some(args.map(pod::argument).into()),
             env: Some(vec![
                 pod::field_env("NODE_NAME", "spec.nodeName"),
                 pod::field_env("POD_NAME", "metadata.name"),

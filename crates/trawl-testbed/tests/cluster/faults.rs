@@ -214,6 +214,16 @@ async fn wrong_bytes_in_the_store_never_become_completed() -> Result<()> {
     store_holds_nothing_of(&job)
 }
 
+/// Flips one byte in the middle of a job's stored file.
+fn damage(job: &CaptureJob) -> Result<()> {
+    let file = stored_file(job)?;
+    let mut bytes = fs::read(&file)?;
+    let middle = bytes.len() / 2;
+    bytes[middle] ^= 0xff;
+    fs::write(&file, bytes)?;
+    Ok(())
+}
+
 /// Sends packets, waits for the runner's success and flips one byte of the stored file.
 async fn tamper(line: &Line, job: &CaptureJob) -> Result<()> {
     send_pairs(line, 30, 100)?;
@@ -221,12 +231,7 @@ async fn tamper(line: &Line, job: &CaptureJob) -> Result<()> {
         j.status.as_ref().is_some_and(|s| s.runner_result.is_some())
     })
     .await?;
-    let file = stored_file(job)?;
-    let mut bytes = fs::read(&file)?;
-    let middle = bytes.len() / 2;
-    bytes[middle] ^= 0xff;
-    fs::write(&file, bytes)?;
-    Ok(())
+    damage(job)
 }
 
 #[tokio::test]
@@ -241,11 +246,7 @@ async fn a_file_damaged_after_completion_is_refused_by_the_download() -> Result<
         "{:?}",
         job.status
     );
-    let file = stored_file(&job)?;
-    let mut bytes = fs::read(&file)?;
-    let middle = bytes.len() / 2;
-    bytes[middle] ^= 0xff;
-    fs::write(&file, bytes)?;
+    damage(&job)?;
     let dir = tempfile::tempdir()?;
     let out = dir.path().join("x.pcapng");
     let result = download(&line, &job, &out).await?;
