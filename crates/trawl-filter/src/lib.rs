@@ -8,12 +8,14 @@
 
 mod compile;
 mod error;
+mod expansion;
 #[cfg(test)]
 mod libpcap_tests;
 pub mod program;
 pub mod words;
 
 pub use compile::{COMPILE_DEADLINE, compile, compile_within};
+pub use expansion::{Compiled, Expansion, Options, Trace, Warning, TracedTest, compile_with, trace};
 pub use error::FilterError;
 pub use program::Program;
 
