@@ -12,6 +12,7 @@ use serde_json::Value;
 /// Crates that handle packets, credentials or files of strangers, and what they share.
 const WITHOUT_KUBERNETES: &[&str] = &[
     "trawl-artifact",
+    "trawl-audit",
     "trawl-captured",
     "trawl-config",
     "trawl-control",

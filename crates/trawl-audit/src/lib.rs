@@ -5,9 +5,19 @@
 #![forbid(unsafe_code)]
 #![warn(missing_docs)]
 
+mod index;
+mod line;
+mod local;
 mod record;
+mod walk;
+mod writer;
 
+pub use local::{LocalLedger, Opened};
 pub use record::{Action, Actor, Decision, Entry, Record, Resource, SCHEMA};
+pub use walk::{Broken, Walk, verify, verify_from};
+
+#[cfg(test)]
+mod tests;
 
 /// Where records are kept.
 #[async_trait::async_trait]

@@ -36,7 +36,9 @@ impl Expansion {
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum Warning {
     /// `(vlan and F) or F` and the like.
-    #[error("the filter tests vlan before other tests, which libpcap then reads behind the tag: it cannot see untagged traffic")]
+    #[error(
+        "the filter tests vlan before other tests, which libpcap then reads behind the tag: it cannot see untagged traffic"
+    )]
     MissesUntagged,
 }
 

@@ -15,8 +15,8 @@ pub mod program;
 pub mod words;
 
 pub use compile::{COMPILE_DEADLINE, compile, compile_within};
-pub use expansion::{Compiled, Expansion, Options, Trace, Warning, TracedTest, compile_with, trace};
 pub use error::FilterError;
+pub use expansion::{Compiled, Expansion, Options, Trace, TracedTest, Warning, compile_with, trace};
 pub use program::Program;
 
 /// Longest filter text, in bytes.
