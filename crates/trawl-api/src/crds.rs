@@ -90,7 +90,7 @@ pub fn all() -> Result<Vec<Definition>, CrdError> {
 }
 
 /// Orders the keys of every object, so that the output does not depend on how the JSON library was built.
-fn sorted(value: Value) -> Value {
+pub(crate) fn sorted(value: Value) -> Value {
     match value {
         Value::Object(map) => {
             let mut entries: Vec<_> = map.into_iter().map(|(k, v)| (k, sorted(v))).collect();

@@ -16,6 +16,7 @@ pub mod names;
 pub mod quantities;
 pub mod schema;
 pub mod validation;
+pub mod webhooks;
 
 mod capture_job;
 mod capture_job_status;

@@ -4,6 +4,7 @@ use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
 
+use crate::admission::{Audit, Retention, Worker};
 use crate::names::{is_dns_label, is_dns_subdomain};
 use crate::shape;
 use crate::store::{Problem, StoreConfig};
@@ -23,6 +24,12 @@ pub struct Installation {
     pub captured: Captured,
     pub store: StoreConfig,
     pub secrets: StoreSecrets,
+    #[serde(default)]
+    pub audit: Audit,
+    #[serde(default)]
+    pub retention: Retention,
+    #[serde(default)]
+    pub worker: Worker,
 }
 
 /// Largest configuration file in bytes.
@@ -46,6 +53,12 @@ pub enum ConfigError {
 }
 
 impl Installation {
+    /// User name of the event worker.
+    pub fn worker_username(&self) -> String {
+        let account = &self.worker.service_account;
+        format!("system:serviceaccount:{}:{account}", self.namespace)
+    }
+
     /// Reads and validates a file.
     ///
     /// # Errors
@@ -110,10 +123,8 @@ impl Installation {
             let problem = "must be pinned by digest: repository@sha256:<64 hex digits>";
             rule(is_pinned(image), &format!("images.{field}"), problem);
         }
-        let dir = Path::new(&self.captured.socket_dir);
-        let plain = dir.is_absolute() && dir != Path::new("/") && !self.captured.socket_dir.contains("..");
         rule(
-            plain,
+            is_plain_path(&self.captured.socket_dir),
             "captured.socketDir",
             "must be an absolute path without '..', and not the root directory",
         );
@@ -123,8 +134,17 @@ impl Installation {
             "must be the name of a Secret: up to 253 of a-z, 0-9, '-', '.'",
         );
         found.extend(self.store.problems("store"));
+        found.extend(self.audit.problems());
+        found.extend(self.retention.problems());
+        found.extend(self.worker.problems());
         found
     }
+}
+
+/// Absolute, not the root, and without a way up.
+pub(crate) fn is_plain_path(text: &str) -> bool {
+    let path = Path::new(text);
+    path.is_absolute() && path != Path::new("/") && !text.contains("..")
 }
 
 /// The parser's message without the excerpt of the file that it may add: that may hold what nobody should log.
@@ -216,6 +236,36 @@ secrets: {{runner: trawl-store-runner}}
     fn a_complete_file_is_accepted() {
         let config = Installation::from_yaml(&yaml()).unwrap();
         assert_eq!(config.captured.socket_dir, "/run/trawl");
+        assert_eq!(config.audit.directory, "/var/lib/trawl/audit");
+        assert_eq!(config.retention.ceiling().as_secs(), 30 * 24 * 3600);
+        assert_eq!(
+            config.retention.administrators,
+            ["trawl:retention-administrators"]
+        );
+        assert_eq!(
+            config.worker_username(),
+            "system:serviceaccount:trawl-system:trawl-worker"
+        );
+    }
+
+    #[test]
+    fn every_wrong_value_of_what_admission_needs_is_listed_at_once() {
+        let wrong = "audit: {directory: var/lib}
+retention: {ceiling: 31d, administrators: ['']}
+worker: {serviceAccount: Worker}
+";
+        let wanted = [
+            "audit.directory",
+            "retention.ceiling",
+            "retention.administrators",
+            "worker.serviceAccount",
+        ];
+        assert_eq!(fields(&(yaml() + wrong)), wanted);
+        let mistyped = "retention: {administrators: [1], floor: 1h}\n";
+        assert_eq!(
+            fields(&(yaml() + mistyped)),
+            ["retention.floor", "retention.administrators"]
+        );
     }
 
     #[test]

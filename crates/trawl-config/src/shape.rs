@@ -8,6 +8,8 @@ use crate::store::Problem;
 /// What a field must hold.
 pub(crate) enum Shape {
     Text,
+    /// A list of strings.
+    Texts,
     Flag,
     Object(&'static [Field]),
     /// Exactly one of the fields.
@@ -73,6 +75,12 @@ pub(crate) const INSTALLATION: &[Field] = &[
         ]),
     ),
     must("secrets", Shape::Object(&[must("runner", Shape::Text)])),
+    may("audit", Shape::Object(&[may("directory", Shape::Text)])),
+    may(
+        "retention",
+        Shape::Object(&[may("ceiling", Shape::Text), may("administrators", Shape::Texts)]),
+    ),
+    may("worker", Shape::Object(&[may("serviceAccount", Shape::Text)])),
 ];
 
 /// Everything in which `value` differs from the object that `fields` describe. Values are never repeated.
@@ -108,7 +116,10 @@ fn check_value(value: &Value, shape: &Shape, at: &str, found: &mut Vec<Problem>)
     match shape {
         Shape::Text if !value.is_string() => refuse(found, at, "must be a string; quote it"),
         Shape::Flag if !value.is_boolean() => refuse(found, at, "must be true or false"),
-        Shape::Text | Shape::Flag => {}
+        Shape::Texts if !value.as_array().is_some_and(|a| a.iter().all(Value::is_string)) => {
+            refuse(found, at, "must be a list of strings");
+        }
+        Shape::Text | Shape::Texts | Shape::Flag => {}
         Shape::Object(fields) => check(value, fields, at, found),
         Shape::OneOf(fields) => {
             check(value, fields, at, found);

@@ -16,5 +16,6 @@ pub mod request;
 pub mod request_id;
 pub mod run;
 pub mod sequence;
-pub mod tls;
 pub mod world;
+
+pub use trawl_kube::tls;

@@ -10,14 +10,13 @@ use trawl_config::{
 };
 use trawl_kube::{
     health::{self, Readiness},
-    startup,
+    startup, tls,
 };
 use trawl_store::Store;
 
 use crate::{
     cluster::{Cluster, patiently},
     http::App,
-    tls,
     world::Real,
 };
 

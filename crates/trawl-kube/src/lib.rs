@@ -1,4 +1,4 @@
-//! Kubernetes client set-up, server-side apply, health endpoints and start-up shared by the programs.
+//! Kubernetes client set-up, server-side apply, health endpoints, serving certificates and start-up shared by the programs.
 #![forbid(unsafe_code)]
 
 pub mod apply;
@@ -6,3 +6,4 @@ pub mod events;
 pub mod health;
 pub mod startup;
 pub mod status;
+pub mod tls;

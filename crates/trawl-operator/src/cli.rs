@@ -1,7 +1,8 @@
 //! Flags, and the way from flags to running controllers.
 
+use std::io::Read as _;
 use std::net::SocketAddr;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -15,6 +16,7 @@ use trawl_store::{Store, StoreError};
 
 use crate::context::Context;
 use crate::run::{READY_CAPTURES, READY_TAPS, run};
+use crate::webhook::{self, Certificates};
 
 const READY_STORE: &str = "artifact store";
 
@@ -33,6 +35,13 @@ pub struct Cli {
     /// Where /healthz and /readyz are served.
     #[arg(long, default_value = "0.0.0.0:8081")]
     health_listen: SocketAddr,
+    /// Where the API server reaches the webhooks, always with TLS.
+    #[arg(long, default_value = "0.0.0.0:9443")]
+    webhook_listen: SocketAddr,
+    /// Directory with the files tls.crt and tls.key, read again when they change. Without it the operator makes and
+    /// rotates its own certificate, and puts its authority into the webhook configurations.
+    #[arg(long)]
+    webhook_tls_dir: Option<PathBuf>,
 }
 
 #[derive(Debug, Subcommand)]
@@ -40,6 +49,22 @@ enum Command {
     /// Work with configuration files.
     #[command(subcommand)]
     Config(ConfigCommand),
+    /// Work with audit ledgers.
+    #[command(subcommand)]
+    Audit(AuditCommand),
+}
+
+#[derive(Debug, Subcommand)]
+enum AuditCommand {
+    /// Check a local ledger from its first record to its last; another process may be writing to it.
+    Verify {
+        /// The file.
+        #[arg(default_value = "/var/lib/trawl/audit/ledger.jsonl")]
+        file: PathBuf,
+        /// Also print the records, one JSON document a line.
+        #[arg(long)]
+        print: bool,
+    },
 }
 
 #[derive(Debug, Subcommand)]
@@ -56,10 +81,14 @@ enum ConfigCommand {
 /// # Errors
 /// What keeps the operator from starting or working.
 pub fn main(cli: Cli) -> anyhow::Result<()> {
-    if let Some(Command::Config(ConfigCommand::Check { file })) = cli.command {
-        Installation::load(&file)?;
-        println!("{}: valid", file.display());
-        return Ok(());
+    match &cli.command {
+        None => {}
+        Some(Command::Config(ConfigCommand::Check { file })) => {
+            Installation::load(file)?;
+            println!("{}: valid", file.display());
+            return Ok(());
+        }
+        Some(Command::Audit(AuditCommand::Verify { file, print })) => return verify(file, *print),
     }
     let config = Installation::load(&cli.config)?;
     startup::install_crypto();
@@ -69,12 +98,40 @@ pub fn main(cli: Cli) -> anyhow::Result<()> {
         .worker_threads(2)
         .enable_all()
         .build()?;
-    runtime.block_on(serve(config, store, cli.health_listen))
+    let certificates = Certificates::from_flags(cli.webhook_tls_dir, &config.namespace);
+    runtime.block_on(serve(
+        config,
+        store,
+        cli.health_listen,
+        cli.webhook_listen,
+        certificates,
+    ))
 }
 
-async fn serve(config: Installation, store: Store, listen: SocketAddr) -> anyhow::Result<()> {
+/// Says what a ledger holds, after its records if they are wanted.
+fn verify(file: &Path, print: bool) -> anyhow::Result<()> {
+    let walk = trawl_audit::verify(file).with_context(|| file.display().to_string())?;
+    if print {
+        let whole = std::fs::File::open(file)?.take(walk.bytes);
+        std::io::copy(&mut { whole }, &mut std::io::stdout())?;
+    }
+    eprintln!("{}: {} records, whole", file.display(), walk.records);
+    if walk.unfinished > 0 {
+        eprintln!("{} bytes of an unfinished record follow", walk.unfinished);
+    }
+    Ok(())
+}
+
+async fn serve(
+    config: Installation,
+    store: Store,
+    listen: SocketAddr,
+    webhook_listen: SocketAddr,
+    certificates: Certificates,
+) -> anyhow::Result<()> {
     let client = startup::client().await?;
-    let readiness = Readiness::waiting_for(&[READY_STORE, READY_CAPTURES, READY_TAPS]);
+    let parts = [READY_STORE, READY_CAPTURES, READY_TAPS];
+    let readiness = Readiness::waiting_for(&[&parts[..], &webhook::READY[..]].concat());
     let stop = tokio_util::sync::CancellationToken::new();
     let (health_stop, work_stop) = (stop.clone(), stop.clone());
     let mut health = tokio::spawn(health::serve(listen, readiness.clone(), async move {
@@ -91,18 +148,46 @@ async fn serve(config: Installation, store: Store, listen: SocketAddr) -> anyhow
         "trawl-operator starts"
     );
 
+    let hooks_stop = stop.clone();
+    let (hooks_client, hooks_config, hooks_ready) = (client.clone(), config.clone(), readiness.clone());
+    let mut hooks = tokio::spawn(async move {
+        let stopped = async move { hooks_stop.cancelled().await };
+        webhook::serve(
+            hooks_client,
+            &hooks_config,
+            certificates,
+            webhook_listen,
+            hooks_ready,
+            drop,
+            stopped,
+        )
+        .await
+    });
     let ctx = Arc::new(Context::new(client, config, store, Limits::default()));
     let mut work = tokio::spawn(run(ctx, readiness, async move { work_stop.cancelled().await }));
     let ended = tokio::select! {
         signal = startup::terminated() => signal.map_err(Into::into),
         served = &mut health => Err(anyhow::anyhow!("the health endpoint at {listen} ended: {served:?}")),
+        served = &mut hooks => Err(match served {
+            Ok(Err(error)) => error.into(),
+            other => anyhow::anyhow!("the webhooks ended: {other:?}"),
+        }),
         worked = &mut work => Err(anyhow::anyhow!("the controllers ended: {worked:?}")),
     };
     tracing::info!("trawl-operator stops");
     stop.cancel();
     probe.abort();
+    let rest = async move {
+        // One that has ended already must not be asked again.
+        if !hooks.is_finished() {
+            let _ = hooks.await;
+        }
+        if !work.is_finished() {
+            let _ = work.await;
+        }
+    };
     // What is in flight may finish; what does not is done again by the next operator.
-    let _ = tokio::time::timeout(Duration::from_secs(10), work).await;
+    let _ = tokio::time::timeout(Duration::from_secs(10), rest).await;
     ended
 }
 

@@ -13,6 +13,8 @@ pub enum Error {
         #[source]
         source: Box<kube::Error>,
     },
+    #[error("{what} is missing: apply the manifests of this version again")]
+    NotInstalled { what: String },
     #[error("{kind} {name} exists but belongs to something else; delete it")]
     Foreign { kind: String, name: String },
     #[error("{step}: {source}")]
@@ -55,7 +57,7 @@ impl Error {
         Action::requeue(match self {
             Self::Api { source, .. } if trawl_kube::apply::is_conflict(source) => Duration::from_millis(200),
             Self::Api { .. } | Self::Encode { .. } => Duration::from_secs(3),
-            Self::Store { .. } | Self::Foreign { .. } => Duration::from_secs(15),
+            Self::Store { .. } | Self::Foreign { .. } | Self::NotInstalled { .. } => Duration::from_secs(15),
         })
     }
 }

@@ -9,7 +9,7 @@ use axum_server::tls_rustls::RustlsConfig;
 use sha2::{Digest, Sha256};
 
 /// How often the files are looked at. A mounted Secret changes by a symlink, so content is compared, not times.
-const LOOK_EVERY: Duration = Duration::from_secs(10);
+const LOOK_EVERY: Duration = Duration::from_secs(2);
 
 /// PEM files of the serving certificate chain and its key.
 #[derive(Clone, Debug)]
@@ -21,9 +21,9 @@ pub struct Files {
 /// Why there is no certificate to serve.
 #[derive(Debug, thiserror::Error)]
 pub enum TlsError {
-    #[error("--tls-cert/--tls-key: cannot read {path}: {source}")]
+    #[error("the serving certificate: cannot read {path}: {source}")]
     Read { path: PathBuf, source: std::io::Error },
-    #[error("--tls-cert/--tls-key: not a PEM certificate chain with its private key: {0}")]
+    #[error("the serving certificate: not a PEM certificate chain with its private key: {0}")]
     Parse(std::io::Error),
 }
 

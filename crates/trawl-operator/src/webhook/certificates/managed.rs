@@ -1,0 +1,135 @@
+//! The certificate that the operator makes and rotates itself.
+
+use std::time::Duration;
+
+use axum_server::tls_rustls::RustlsConfig;
+use jiff::Timestamp;
+use kube::Client;
+use trawl_kube::health::Readiness;
+
+use super::READY_CERTIFICATE;
+use super::cluster::{Cluster, bundles};
+use super::pair::{Pair, PairError};
+use super::plan::{self, Limits, Step};
+use crate::error::Error;
+
+/// Where the certificate is kept, whom it is for, and how long things take.
+pub struct Settings {
+    pub namespace: String,
+    /// Name of the Secret.
+    pub secret: String,
+    /// Name of both webhook configurations.
+    pub configuration: String,
+    /// DNS names and addresses of the server.
+    pub names: Vec<String>,
+    pub limits: Limits,
+    /// How often the facts are gathered when nothing is to be done.
+    pub look_every: Duration,
+    pub now: fn() -> Timestamp,
+}
+
+/// Looks after the certificate.
+pub struct Managed {
+    cluster: Cluster,
+    settings: Settings,
+    readiness: Readiness,
+    served: Option<Pair>,
+}
+
+/// Why a look came to nothing; the next one tries again.
+#[derive(Debug, thiserror::Error)]
+enum LookError {
+    #[error(transparent)]
+    Cluster(#[from] Error),
+    #[error(transparent)]
+    Pair(#[from] PairError),
+}
+
+impl Managed {
+    pub fn new(client: &Client, settings: Settings, readiness: Readiness) -> Self {
+        let (namespace, secret) = (&settings.namespace, &settings.secret);
+        Self {
+            cluster: Cluster::new(client, namespace, secret, &settings.configuration),
+            settings,
+            readiness,
+            served: None,
+        }
+    }
+
+    /// Waits until there is a certificate that every webhook trusts.
+    pub async fn first(&mut self) -> RustlsConfig {
+        loop {
+            let wait = self.look().await;
+            if let Some(Ok(config)) = self.served.as_ref().map(Pair::rustls) {
+                return config;
+            }
+            tokio::time::sleep(wait).await;
+        }
+    }
+
+    /// Rotates for as long as the future is polled.
+    pub async fn keep(mut self, serving: RustlsConfig) {
+        loop {
+            let before = self.served.clone();
+            let wait = self.look().await;
+            if self.served != before
+                && let Some(Ok(config)) = self.served.as_ref().map(Pair::serving)
+            {
+                serving.reload_from_config(config);
+                tracing::info!(certificate = ?self.served, "the webhooks serve a new certificate");
+            }
+            tokio::time::sleep(wait).await;
+        }
+    }
+
+    /// Takes one step, and says when to look again.
+    async fn look(&mut self) -> Duration {
+        let outcome = self.step().await;
+        let wait = match &outcome {
+            Ok(Step::Wait) => self.settings.look_every,
+            Ok(step) => {
+                tracing::info!(?step, "the webhooks' certificate");
+                Duration::ZERO
+            }
+            Err(LookError::Cluster(Error::Api { source, .. })) if trawl_kube::apply::is_conflict(source) => {
+                Duration::from_millis(200)
+            }
+            Err(error) => {
+                tracing::warn!(%error, "the webhooks' certificate cannot be looked after now");
+                self.settings.look_every
+            }
+        };
+        let state = match (&outcome, &self.served) {
+            (Err(error), None) => Err(error.to_string()),
+            (_, None) => Err("not trusted by the API server yet".into()),
+            // What is served goes on being trusted; a failed look is told by the log.
+            (_, Some(pair)) if pair.not_after <= (self.settings.now)() => Err("has ended".into()),
+            (_, Some(_)) => Ok(()),
+        };
+        self.readiness.set(READY_CERTIFICATE, state);
+        wait
+    }
+
+    async fn step(&mut self) -> Result<Step, LookError> {
+        let now = (self.settings.now)();
+        let read = self.cluster.read().await?;
+        let configured = self.cluster.configured().await?;
+        let trusted = bundles(&configured);
+        if let Some(pair) = plan::servable(&read.kept, &trusted)
+            && self.served.as_ref() != Some(pair)
+        {
+            self.served = Some(pair.clone());
+        }
+        let step = plan::next(&read.kept, &trusted, now, self.settings.limits);
+        match step {
+            Step::Wait => {}
+            Step::Trust => self.cluster.trust(&configured, &read.kept.bundle(now)).await?,
+            _ => {
+                let (names, life) = (&self.settings.names, self.settings.limits.life);
+                let kept = plan::carried_out(&read.kept, step, now, || Pair::make(names, now, life))?;
+                self.cluster.write(read, &kept).await?;
+            }
+        }
+        Ok(step)
+    }
+}
