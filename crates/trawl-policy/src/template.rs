@@ -222,6 +222,12 @@ impl Template {
         })
     }
 
+    /// Whether it uses `placeholder`.
+    #[must_use]
+    pub fn uses(&self, placeholder: Placeholder) -> bool {
+        self.placeholders().any(|p| p == placeholder)
+    }
+
     /// The 1-based byte of the template that the 1-based byte `position` of the text rendered with `values` came from.
     pub(crate) fn origin(&self, values: &Values, position: usize) -> usize {
         let mut before = 0;
