@@ -69,7 +69,7 @@ pub fn duration_text(duration: Duration) -> String {
     let units = [(86_400, "d"), (3600, "h"), (60, "m")];
     let whole = units
         .iter()
-        .find(|(length, _)| seconds > 0 && seconds % length == 0);
+        .find(|(length, _)| seconds > 0 && seconds.is_multiple_of(*length));
     whole.map_or_else(
         || format!("{seconds}s"),
         |(length, unit)| format!("{}{unit}", seconds / length),
