@@ -6,7 +6,25 @@
 #![forbid(unsafe_code)]
 #![warn(missing_docs)]
 
-use std::time::Duration;
+mod action;
+mod capture_job;
+mod capture_policy;
+mod capturing;
+mod decide;
+mod edit;
+mod findings;
+pub mod lint;
+mod metadata;
+mod mutate;
+mod network_tap;
+mod port_mirror;
+mod schema;
+mod spec;
+mod template;
+#[cfg(test)]
+mod tests;
+
+use std::{fmt, time::Duration};
 
 use jiff::Timestamp;
 use serde_json::Value;
@@ -41,6 +59,39 @@ pub enum Kind {
     CaptureJob,
     /// PortMirror.
     PortMirror,
+}
+
+impl Kind {
+    /// All of them, in the order of the documentation.
+    pub const ALL: [Self; 4] = [
+        Self::NetworkTap,
+        Self::CapturePolicy,
+        Self::CaptureJob,
+        Self::PortMirror,
+    ];
+
+    /// The word on the wire.
+    #[must_use]
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::NetworkTap => "NetworkTap",
+            Self::CapturePolicy => "CapturePolicy",
+            Self::CaptureJob => "CaptureJob",
+            Self::PortMirror => "PortMirror",
+        }
+    }
+
+    /// The kind of that name, exactly as it is written.
+    #[must_use]
+    pub fn from_name(name: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|kind| kind.as_str() == name)
+    }
+}
+
+impl fmt::Display for Kind {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.as_str())
+    }
 }
 
 /// What is asked for.
@@ -118,11 +169,16 @@ pub struct Mutation {
 }
 
 /// Decides about a request.
-pub fn validate(_rules: &Rules, _request: &Request) -> Verdict {
-    todo!()
+///
+/// Deletions are always admitted: what exists elsewhere or under older rules must be able to go. So are updates that
+/// change neither the spec nor what this crate guards in the metadata, and the disarming of a policy.
+#[must_use]
+pub fn validate(rules: &Rules, request: &Request) -> Verdict {
+    decide::verdict(rules, request)
 }
 
-/// Completes an object. A request that [`validate`] will refuse is left as it is.
-pub fn mutate(_rules: &Rules, _request: &Request) -> Mutation {
-    todo!()
+/// Completes an object before [`validate`] sees it. Updates that leave a field as it was leave it so.
+#[must_use]
+pub fn mutate(rules: &Rules, request: &Request) -> Mutation {
+    mutate::mutation(rules, request)
 }

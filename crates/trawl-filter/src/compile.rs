@@ -1,149 +1,161 @@
-//! libpcap as the front end: called with checked words only, on its own thread, with a deadline.
+//! Filter text to a program, and what was made of it on the way.
 
-use std::sync::{Condvar, Mutex, PoisonError, mpsc};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
-use crate::program::{Instruction, Program};
-use crate::{Filter, FilterError, words};
+use crate::code::{Code, Instruction};
+use crate::expansion::{Compiled, Expansion, Layer, LeftOut, Options};
+use crate::program::{Program, Views};
+use crate::syntax::{self, Misread};
+use crate::tree::{Node, Polarity};
+use crate::view::MAX_TAGS;
+use crate::words::{self, Word};
+use crate::{Filter, FilterError, away, libpcap, survey};
 
 /// How long one compilation may take unless told otherwise. Usual filters need microseconds.
 pub const COMPILE_DEADLINE: Duration = Duration::from_secs(2);
-/// Compilations at a time; more of them wait. Those that never end keep their place, so that they cannot eat the
-/// machine.
-const MAX_COMPILING: usize = 4;
-const STACK_BYTES: usize = 8 << 20;
 
-static COMPILING: Mutex<usize> = Mutex::new(0);
-static FREED: Condvar = Condvar::new();
+/// Compiles a filter with the usual [`Options`], within [`COMPILE_DEADLINE`].
+///
+/// # Errors
+/// See [`FilterError`].
+pub fn compile(text: &str) -> Result<Filter, FilterError> {
+    compile_with(text, &Options::default()).map(|compiled| compiled.filter)
+}
 
 /// Compiles a filter within [`COMPILE_DEADLINE`]. Blocks that long at most; call it away from async workers.
 ///
 /// # Errors
 /// See [`FilterError`].
-pub fn compile(text: &str) -> Result<Filter, FilterError> {
-    compile_within(text, COMPILE_DEADLINE)
+pub fn compile_with(text: &str, options: &Options) -> Result<Compiled, FilterError> {
+    if words::split(text)?.is_empty() {
+        return Ok(Compiled::everything());
+    }
+    let (text, options) = (text.to_owned(), *options);
+    away::within(COMPILE_DEADLINE, move || {
+        let words = words::split(&text)?;
+        Reading::of(&words, options)?.compiled()
+    })
 }
 
-/// Compiles a filter; blocks for `deadline` at most.
-///
-/// # Errors
-/// See [`FilterError`].
-pub fn compile_within(text: &str, deadline: Duration) -> Result<Filter, FilterError> {
-    let found = words::split(text)?;
-    if found.is_empty() {
-        return Ok(Filter::Everything);
+/// A text that libpcap has taken, and what of it we understand.
+pub(crate) struct Reading<'a> {
+    pub(crate) tree: Option<Node<'a>>,
+    main: Vec<Instruction>,
+    normalized: String,
+    pub(crate) views: Views,
+    left_out: Vec<LeftOut>,
+}
+
+impl<'a> Reading<'a> {
+    /// Has libpcap compile the text as it is, and reads it beside that.
+    pub(crate) fn of(words: &[Word<'a>], options: Options) -> Result<Self, FilterError> {
+        let original = words::join(words);
+        let parsed = syntax::parse(words);
+        let main = libpcap::compile(&original).map_err(|error| placed(error, &parsed))?;
+        let understood = parsed.ok().map(|tree| (tree.text(), tree));
+        // What libpcap does not take for the same is not what we take it for.
+        let understood = understood
+            .filter(|(text, _)| *text == original || libpcap::compile(text).is_ok_and(|code| code == main));
+        let (normalized, tree) = match understood {
+            Some((text, tree)) => (text, Some(tree)),
+            None => (original, None),
+        };
+        let (views, left_out) = match &tree {
+            Some(tree) if !options.literal => survey::views(tree, options.tunnels),
+            Some(_) => nothing(options, "it was asked for as written"),
+            None => nothing(options, "the text has a form that only libpcap understands"),
+        };
+        Ok(Self {
+            tree,
+            main,
+            normalized,
+            views,
+            left_out,
+        })
     }
-    let clean = words::join(&found);
-    let end = Instant::now() + deadline;
-    let place = Place::take(deadline).ok_or(FilterError::Internal(
-        "too many filters are being compiled; try again",
-    ))?;
-    let (sender, receiver) = mpsc::sync_channel(1);
-    let thread = std::thread::Builder::new()
-        .name("filter-compile".into())
-        .stack_size(STACK_BYTES);
-    let started = thread.spawn(move || {
-        let _place = place;
-        let _ = sender.send(compile_here(&clean));
+
+    /// Whether later fragments are judged by code of their own.
+    pub(crate) fn judges_later_fragments(&self) -> bool {
+        !self.left_out.iter().any(|out| out.layer == Layer::LaterFragments)
+    }
+
+    fn compiled(self) -> Result<Compiled, FilterError> {
+        let tests = self.tree.as_ref().map(Node::tests).unwrap_or_default();
+        let widened = |(test, polarity): &(&crate::tree::Test<'_>, Polarity)| {
+            test.ports_of().is_some() && *polarity == Polarity::Positive
+        };
+        let later_fragments = self.judges_later_fragments() && tests.iter().any(widened);
+        let apart = tests
+            .iter()
+            .any(|(test, _)| test.ports_of().is_some() || test.reads_icmp6());
+        let later = self
+            .tree
+            .as_ref()
+            .filter(|_| apart && self.judges_later_fragments());
+        let later = later.map(|tree| libpcap::compile(&tree.text_for_later_fragments()));
+        let later = later.transpose()?.filter(|code| *code != self.main);
+        let warnings = self.tree.as_ref().map(|tree| survey::warnings(tree, self.views));
+        Ok(Compiled {
+            filter: Filter::Program(program(self.main, later, self.views)?),
+            normalized: self.normalized,
+            expansion: Expansion {
+                vlan_tags: if self.views.tags { MAX_TAGS as u8 } else { 0 },
+                later_fragments,
+                ip6_extension_headers: self.views.extensions,
+                tunnels: self.views.tunnels,
+                left_out: self.left_out,
+            },
+            warnings: warnings.unwrap_or_default(),
+        })
+    }
+}
+
+pub(crate) fn program(
+    main: Vec<Instruction>,
+    later: Option<Vec<Instruction>>,
+    views: Views,
+) -> Result<Program, FilterError> {
+    let checked = |code| Code::new(code).map_err(FilterError::Internal);
+    Ok(Program::new(
+        checked(main)?,
+        later.map(checked).transpose()?,
+        views,
+    ))
+}
+
+fn nothing(options: Options, reason: &str) -> (Views, Vec<LeftOut>) {
+    let wanted = Layer::ALL.into_iter();
+    let wanted = wanted.filter(|layer| *layer != Layer::Tunnels || options.tunnels);
+    let left_out = wanted.map(|layer| LeftOut {
+        layer,
+        reason: reason.into(),
     });
-    started.map_err(|_| FilterError::Internal("no thread could be started"))?;
-    match receiver.recv_timeout(end.saturating_duration_since(Instant::now())) {
-        Ok(result) => result.map(Filter::Program),
-        Err(mpsc::RecvTimeoutError::Timeout) => Err(FilterError::TooSlow),
-        Err(mpsc::RecvTimeoutError::Disconnected) => Err(FilterError::Internal("the compiler failed")),
-    }
+    (Views::default(), left_out.collect())
 }
 
-struct Place;
-
-impl Place {
-    /// Waits up to `patience` until one is free.
-    fn take(patience: Duration) -> Option<Self> {
-        let taken = COMPILING.lock().unwrap_or_else(PoisonError::into_inner);
-        let (mut taken, _) = FREED
-            .wait_timeout_while(taken, patience, |n| *n >= MAX_COMPILING)
-            .unwrap_or_else(PoisonError::into_inner);
-        if *taken >= MAX_COMPILING {
-            return None;
-        }
-        *taken += 1;
-        Some(Self)
-    }
-}
-
-impl Drop for Place {
-    fn drop(&mut self) {
-        *COMPILING.lock().unwrap_or_else(PoisonError::into_inner) -= 1;
-        FREED.notify_one();
-    }
-}
-
-fn compile_here(clean: &str) -> Result<Program, FilterError> {
-    let dead = pcap::Capture::dead(pcap::Linktype::ETHERNET);
-    let dead = dead.map_err(|_| FilterError::Internal("libpcap gave no handle"))?;
-    let compiled = dead.compile(clean, true).map_err(|e| explain(&e))?;
-    let code = compiled
-        .get_instructions()
-        .iter()
-        .map(|raw| Instruction::from_listing(&raw.to_string()));
-    let code = code
-        .collect::<Option<Vec<_>>>()
-        .ok_or(FilterError::Internal("unknown code from libpcap"))?;
-    Program::new(code).map_err(FilterError::Internal)
-}
-
-/// libpcap's messages repeat parts of the text, so only what they stand for is passed on.
-fn explain(error: &pcap::Error) -> FilterError {
-    let said = match error {
-        pcap::Error::PcapError(text) => text.as_str(),
-        _ => "",
+/// libpcap does not say where a text is wrong: we may know, or find the first test that is wrong by itself.
+fn placed(error: FilterError, parsed: &Result<Node<'_>, Misread>) -> FilterError {
+    let FilterError::Syntax { advice } = error else {
+        return error;
     };
-    if said.contains("rejects all packets") {
-        return FilterError::RejectsAll;
-    }
-    let known = [
-        (
-            "non-network bits",
-            "the network has bits set outside of its mask; clear them",
-        ),
-        (
-            "mask length",
-            "the mask is longer than the address; IPv4 ends at 32, IPv6 at 128",
-        ),
-        (
-            "prefix length",
-            "the mask is longer than the address; IPv4 ends at 32, IPv6 at 128",
-        ),
-        (
-            "too large",
-            "a number is larger than its field; ports end at 65535, VLANs at 4095",
-        ),
-        (
-            "greater than",
-            "a number is larger than its field; ports end at 65535, VLANs at 4095",
-        ),
-        ("illegal port", "a port is out of range; ports end at 65535"),
-        (
-            "modifier",
-            "a word such as tcp or ether stands before something that it cannot qualify",
-        ),
-        (
-            "qualifier",
-            "a word such as tcp or ether stands before something that it cannot qualify",
-        ),
-        ("non-network", "an offset or value does not fit its protocol"),
-        (
-            "syntax",
-            "the words are known but form no expression; each test needs its value, each operator two sides",
-        ),
-        (
-            "parse",
-            "the words are known but form no expression; each test needs its value, each operator two sides",
-        ),
-    ];
-    let advice = known.iter().find(|(needle, _)| said.contains(needle)).map_or(
-        "the expression does not fit Ethernet frames; check what each word applies to",
-        |(_, advice)| *advice,
-    );
-    FilterError::Syntax { advice }
+    let tree = match parsed {
+        Ok(tree) => tree,
+        Err(Misread { position, advice }) => {
+            return FilterError::Refused {
+                position: *position,
+                advice,
+            };
+        }
+    };
+    let wrong = tree
+        .tests()
+        .into_iter()
+        .find_map(|(test, _)| match libpcap::compile(&test.text()) {
+            Err(FilterError::Syntax { advice }) => Some(FilterError::Refused {
+                position: test.position,
+                advice,
+            }),
+            _ => None,
+        });
+    wrong.unwrap_or(FilterError::Syntax { advice })
 }

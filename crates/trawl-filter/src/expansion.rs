@@ -1,6 +1,10 @@
-//! SEAM (to be replaced): what the compiler adds to a filter so that it means what its author meant.
+//! What the compiler adds to a filter so that it means what its author meant.
 
-use crate::{Filter, FilterError};
+use std::fmt;
+
+use serde::{Deserialize, Serialize};
+
+use crate::Filter;
 
 /// How a filter is read.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
@@ -12,7 +16,8 @@ pub struct Options {
 }
 
 /// What was added to a filter, and what was left out and why; goes into the manifest of a capture.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct Expansion {
     /// Sees through up to this many VLAN tags.
     pub vlan_tags: u8,
@@ -22,13 +27,87 @@ pub struct Expansion {
     pub ip6_extension_headers: bool,
     /// Sees the inner packets of VXLAN, GRE and Geneve.
     pub tunnels: bool,
+    /// What would have been added otherwise.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub left_out: Vec<LeftOut>,
+}
+
+/// One thing that was not added.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub struct LeftOut {
+    /// What.
+    pub layer: Layer,
+    /// Why, as the end of a sentence; never repeats a value of the text.
+    pub reason: String,
+}
+
+/// What can be added.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub enum Layer {
+    /// Up to 2 tags, of 0x8100, 0x88a8 or 0x9100.
+    VlanTags,
+    /// Later fragments for tests of ports.
+    LaterFragments,
+    /// Hop-by-hop, routing, fragment, destination options, authentication.
+    Ip6ExtensionHeaders,
+    /// Inner packets.
+    Tunnels,
+}
+
+impl Layer {
+    pub(crate) const ALL: [Self; 4] = [
+        Self::VlanTags,
+        Self::LaterFragments,
+        Self::Ip6ExtensionHeaders,
+        Self::Tunnels,
+    ];
+}
+
+impl fmt::Display for Layer {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::VlanTags => "VLAN tags",
+            Self::LaterFragments => "later fragments",
+            Self::Ip6ExtensionHeaders => "IPv6 extension headers",
+            Self::Tunnels => "tunnels",
+        })
+    }
 }
 
 impl Expansion {
     /// One sentence for each thing that was added or left out, for people.
     #[must_use]
     pub fn sentences(&self) -> Vec<String> {
-        Vec::new()
+        let added = [
+            (
+                self.vlan_tags > 0,
+                format!(
+                    "Frames with up to {} VLAN tags are read as if they had none.",
+                    self.vlan_tags
+                ),
+            ),
+            (
+                self.later_fragments,
+                "Tests of ports also accept later fragments of their transport, which carry no ports.".into(),
+            ),
+            (
+                self.ip6_extension_headers,
+                "IPv6 packets with extension headers are read as if they had none.".into(),
+            ),
+            (
+                self.tunnels,
+                "A frame also matches when the packet inside its VXLAN, GRE or Geneve tunnel does.".into(),
+            ),
+        ];
+        let added = added
+            .into_iter()
+            .filter_map(|(is_added, text)| is_added.then_some(text));
+        let left_out = self.left_out.iter();
+        let left_out =
+            left_out.map(|out| format!("Nothing is done about {}, because {}.", out.layer, out.reason));
+        added.chain(left_out).collect()
     }
 }
 
@@ -37,9 +116,22 @@ impl Expansion {
 pub enum Warning {
     /// `(vlan and F) or F` and the like.
     #[error(
-        "the filter tests vlan before other tests, which libpcap then reads behind the tag: it cannot see untagged traffic"
+        "the filter tests vlan before other tests, which libpcap then reads behind the tag: it cannot see untagged \
+         traffic; leave vlan out, or write it last, as in F or (vlan and F)"
     )]
     MissesUntagged,
+    /// The same with mpls, pppoes or geneve.
+    #[error(
+        "the filter tests {0} before other tests, which libpcap then reads behind that header: it cannot see traffic \
+         without it; write the test of {0} last, as in F or ({0} and F)"
+    )]
+    MissesUnencapsulated(&'static str),
+    /// `not` together with tunnels.
+    #[error(
+        "the filter says not, and tunnels are looked into: the outer and the inner packet are each asked, so a frame \
+         whose outer packet is excluded is kept when its inner packet is not"
+    )]
+    NegatedInTunnels,
 }
 
 /// A filter that is ready to run.
@@ -55,48 +147,13 @@ pub struct Compiled {
     pub warnings: Vec<Warning>,
 }
 
-/// Compiles a filter within [`crate::COMPILE_DEADLINE`].
-///
-/// # Errors
-/// See [`FilterError`].
-pub fn compile_with(text: &str, _options: &Options) -> Result<Compiled, FilterError> {
-    Ok(Compiled {
-        filter: crate::compile(text)?,
-        normalized: text.into(),
-        expansion: Expansion::default(),
-        warnings: Vec::new(),
-    })
-}
-
-/// One test of a filter on one frame.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct TracedTest {
-    /// The test, as in the normalized text.
-    pub text: String,
-    /// Whether it holds.
-    pub holds: bool,
-}
-
-/// Why a frame matches or not.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Trace {
-    /// Whether the filter accepts the frame.
-    pub matched: bool,
-    /// What the filter saw, for example `vlan 100, IPv4 10.0.0.50 > 192.168.1.100, TCP 443 > 49832`.
-    pub seen: String,
-    /// Every test, in the order of the text.
-    pub tests: Vec<TracedTest>,
-}
-
-/// Says why a frame matches or not. Slow; for people.
-///
-/// # Errors
-/// See [`FilterError`].
-pub fn trace(text: &str, options: &Options, frame: &[u8], wire_length: u32) -> Result<Trace, FilterError> {
-    let compiled = compile_with(text, options)?;
-    Ok(Trace {
-        matched: compiled.filter.matches(frame, wire_length),
-        seen: String::new(),
-        tests: Vec::new(),
-    })
+impl Compiled {
+    pub(crate) fn everything() -> Self {
+        Self {
+            filter: Filter::Everything,
+            normalized: String::new(),
+            expansion: Expansion::default(),
+            warnings: Vec::new(),
+        }
+    }
 }

@@ -6,18 +6,35 @@
 //! Errors name a position and what to do, and never repeat the text.
 #![forbid(unsafe_code)]
 
+mod away;
+mod code;
 mod compile;
 mod error;
 mod expansion;
 #[cfg(test)]
+mod frames;
+mod libpcap;
+#[cfg(test)]
 mod libpcap_tests;
-pub mod program;
+mod listing;
+mod program;
+mod relation;
+mod steps;
+mod survey;
+mod syntax;
+mod trace;
+mod tree;
+mod tunnel;
+mod view;
+#[cfg(test)]
+mod view_tests;
 pub mod words;
 
-pub use compile::{COMPILE_DEADLINE, compile, compile_within};
+pub use compile::{COMPILE_DEADLINE, compile, compile_with};
 pub use error::FilterError;
-pub use expansion::{Compiled, Expansion, Options, Trace, TracedTest, Warning, compile_with, trace};
+pub use expansion::{Compiled, Expansion, Layer, LeftOut, Options, Warning};
 pub use program::Program;
+pub use trace::{Trace, TracedTest, trace};
 
 /// Longest filter text, in bytes.
 pub const MAX_FILTER_BYTES: usize = 1024;

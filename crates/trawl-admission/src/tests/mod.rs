@@ -1,0 +1,11 @@
+//! Tables: one row per rule and edge.
+
+mod capture_job;
+mod capture_policy;
+mod common;
+mod hostile;
+mod lint;
+mod mutation;
+mod network_tap;
+mod port_mirror;
+mod retention;
