@@ -102,10 +102,11 @@ impl Webhooks {
         verdict: trawl_admission::Verdict,
         start: Instant,
     ) -> Answer {
+        let forbidden = refusal::is_forbidden(&self.rules, request, &verdict.problems);
         if let Some(action) = verdict.action
             && !asked.dry_run.unwrap_or_default()
         {
-            let entry = entry::entry(hooked, asked, request, &verdict, action);
+            let entry = entry::entry(hooked, asked, request, &verdict, action, forbidden);
             let slow = || LedgerError::Unavailable("it did not answer in time".into());
             let committed = timeout_at(start + DEADLINE, self.ledger.commit(entry)).await;
             if let Err(error) = committed.unwrap_or_else(|_| Err(slow())) {
@@ -121,7 +122,7 @@ impl Webhooks {
                 warnings: verdict.warnings,
             }
         } else {
-            Answer::Refused(refusal::of_verdict(verdict.problems, verdict.warnings))
+            Answer::Refused(refusal::of_verdict(verdict.problems, verdict.warnings, forbidden))
         }
     }
 

@@ -10,7 +10,14 @@ use super::refusal;
 use super::review::Asked;
 
 /// The record of a verdict that calls for one.
-pub fn entry(hooked: &Hooked, asked: &Asked, request: &Request, verdict: &Verdict, action: Action) -> Entry {
+pub fn entry(
+    hooked: &Hooked,
+    asked: &Asked,
+    request: &Request,
+    verdict: &Verdict,
+    action: Action,
+    forbidden: bool,
+) -> Entry {
     let (decision, reason, message) = if verdict.problems.is_empty() {
         (
             Decision::Allowed,
@@ -18,7 +25,7 @@ pub fn entry(hooked: &Hooked, asked: &Asked, request: &Request, verdict: &Verdic
             admitted(hooked, asked, request, action),
         )
     } else {
-        let reason = refusal::reason(&verdict.problems);
+        let reason = refusal::reason(&verdict.problems, forbidden);
         (Decision::Denied, reason, summary(&verdict.problems))
     };
     let known = request.object.as_ref().or(request.old.as_ref());

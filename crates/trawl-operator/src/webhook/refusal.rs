@@ -1,5 +1,6 @@
 //! How a refusal is worded, and which code of the API it has.
 
+use trawl_admission::{Kind, Operation, Request, Rules};
 use trawl_api::validation::summary;
 use trawl_api::{FieldProblem, Reason};
 use trawl_audit::LedgerError;
@@ -7,23 +8,34 @@ use trawl_audit::LedgerError;
 use super::review::Refusal;
 
 /// Fields that are refused for who asks, and not for what they hold.
-const IDENTITY: [&str; 4] = [
+const IDENTITY: [&str; 3] = [
     "metadata.annotations[trawl.cloud/requester]",
     "metadata.namespace",
-    "metadata.ownerReferences",
     "spec.requestType",
 ];
 
-/// Whether a problem is about who asks or where, and no other value would help.
-fn is_about_identity(problem: &FieldProblem) -> bool {
-    IDENTITY.contains(&problem.field.as_str())
+/// Code of what is our fault. It is not 503, which clients try again for minutes before they say anything.
+const INTERNAL: u16 = 500;
+
+/// Whether a request is refused for who asks or where, so that no other value would help.
+pub fn is_forbidden(rules: &Rules, request: &Request, problems: &[FieldProblem]) -> bool {
+    let administrators = &rules.retention_administrators;
+    let outsider = request.operation == Operation::Update
+        && !request.caller.groups.iter().any(|g| administrators.contains(g));
+    problems
+        .iter()
+        .any(|p| IDENTITY.contains(&p.field.as_str()) || (outsider && is_retention(request, p)))
+}
+
+fn is_retention(request: &Request, problem: &FieldProblem) -> bool {
+    request.kind == Kind::CaptureJob && problem.field == "spec.retention"
 }
 
 /// The word of the audit record.
-pub fn reason(problems: &[FieldProblem]) -> &'static str {
+pub fn reason(problems: &[FieldProblem], forbidden: bool) -> &'static str {
     if problems.iter().any(|p| p.field == "metadata.namespace") {
         "WrongNamespace"
-    } else if problems.iter().any(is_about_identity) {
+    } else if forbidden {
         "Forbidden"
     } else {
         "InvalidSpec"
@@ -31,8 +43,8 @@ pub fn reason(problems: &[FieldProblem]) -> &'static str {
 }
 
 /// A verdict with problems. All of them are in the message and, field by field, in `details.causes`.
-pub fn of_verdict(problems: Vec<FieldProblem>, warnings: Vec<String>) -> Refusal {
-    let (code, reason) = if problems.iter().any(is_about_identity) {
+pub fn of_verdict(problems: Vec<FieldProblem>, warnings: Vec<String>, forbidden: bool) -> Refusal {
+    let (code, reason) = if forbidden {
         (403, "Forbidden")
     } else {
         (422, "Invalid")
@@ -54,8 +66,8 @@ pub fn unrecorded(error: &LedgerError) -> Refusal {
     );
     let word = Reason::AuditUnavailable;
     plain(
-        503,
-        "ServiceUnavailable",
+        INTERNAL,
+        "InternalError",
         format!(
             "{word:?}: {why}. Nothing is changed without an audit record. Free or repair the volume of \
              trawl-operator's ledger (docs/audit.md), then try again"
@@ -66,8 +78,8 @@ pub fn unrecorded(error: &LedgerError) -> Refusal {
 /// A request that was not decided in time.
 pub fn undecided(why: &str) -> Refusal {
     plain(
-        503,
-        "ServiceUnavailable",
+        INTERNAL,
+        "InternalError",
         format!("the request was not decided: {why}; try again"),
     )
 }

@@ -6,28 +6,20 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::{Duration, Instant};
 
 use bytes::Bytes;
-use k8s_openapi::api::authentication::v1::TokenRequest;
 use k8s_openapi::api::authorization::v1::SubjectAccessReview;
 use k8s_openapi::api::batch::v1::Job;
-use k8s_openapi::api::core::v1::{Namespace, ServiceAccount};
-use k8s_openapi::api::rbac::v1::ClusterRoleBinding;
-use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomResourceDefinition;
+use k8s_openapi::api::core::v1::Namespace;
 use k8s_openapi::jiff::Timestamp;
-use kube::api::{
-    ApiResource, DeleteParams, DynamicObject, ListParams, ObjectMeta, Patch, PatchParams, PostParams,
-    TypeMeta,
-};
-use kube::config::{AuthInfo, KubeConfigOptions, Kubeconfig};
-use kube::{Api, Client, Config, ResourceExt};
+use kube::api::{DeleteParams, ListParams, ObjectMeta, PostParams};
+use kube::{Api, Client, ResourceExt};
 use serde_json::json;
 use tokio_util::sync::CancellationToken;
 use trawl_api::names::{REPORTER_FIELD_MANAGER, sensor_field_manager};
 use trawl_api::{CaptureJob, CaptureJobStatus, JobPhase, NetworkTap, NetworkTapStatus};
 use trawl_artifact::keys::{capture_key, manifest_key};
 use trawl_artifact::manifest::Manifest;
-use trawl_config::installation::{Captured, Images, Installation, StoreSecrets};
+use trawl_config::installation::Installation;
 use trawl_config::pods::tap_objects_name;
-use trawl_config::store::{DirectoryConfig, StoreBackend, StoreConfig};
 use trawl_kube::apply::{apply, apply_status};
 use trawl_kube::health::Readiness;
 use trawl_lifecycle::limits::Limits;
@@ -36,8 +28,15 @@ use trawl_operator::run::run;
 use trawl_store::Store;
 
 use super::kubelet::Kubelet;
+use super::operator::{forget, install_crds, installation, kubeconfig, operator_client};
 
 static NEXT: AtomicU32 = AtomicU32::new(0);
+
+/// A name that no other test has.
+pub fn fresh_name() -> String {
+    let n = NEXT.fetch_add(1, Ordering::Relaxed);
+    format!("trawl-op-{}-{n}", std::process::id())
+}
 
 pub struct World {
     pub client: Client,
@@ -46,8 +45,8 @@ pub struct World {
     pub kubelet: Kubelet,
     pub store_dir: tempfile::TempDir,
     pub limits: Limits,
-    config: Installation,
-    operator_client: Client,
+    pub config: Installation,
+    pub operator_client: Client,
     operator: Option<(CancellationToken, tokio::task::JoinHandle<()>)>,
 }
 
@@ -57,11 +56,7 @@ impl World {
         let kubeconfig = kubeconfig().await;
         let client = Client::try_from(kubeconfig.clone()).expect("a client");
         install_crds(&client).await;
-        let name = format!(
-            "trawl-op-{}-{}",
-            std::process::id(),
-            NEXT.fetch_add(1, Ordering::Relaxed)
-        );
+        let name = fresh_name();
         let meta = ObjectMeta {
             name: Some(name.clone()),
             ..ObjectMeta::default()
@@ -381,8 +376,7 @@ impl World {
         })
         .await;
         self.kubelet.stop().await;
-        let bindings = Api::<ClusterRoleBinding>::all(self.client.clone());
-        let _ = bindings.delete(&self.namespace, &how).await;
+        forget(&self.client, &self.namespace).await;
     }
 }
 
@@ -397,108 +391,5 @@ pub async fn eventually<T>(what: &str, look: impl AsyncFn() -> Option<T>) -> T {
             "{what} did not come in 40 s"
         );
         tokio::time::sleep(Duration::from_millis(100)).await;
-    }
-}
-
-async fn kubeconfig() -> Config {
-    let path = std::env::var("TRAWL_TEST_KUBECONFIG")
-        .expect("TRAWL_TEST_KUBECONFIG must name a kubeconfig of a real API server: run dev/test api");
-    trawl_kube::startup::install_crypto();
-    let kubeconfig = Kubeconfig::read_from(path).expect("the kubeconfig can be read");
-    Config::from_custom_kubeconfig(kubeconfig, &KubeConfigOptions::default())
-        .await
-        .expect("the kubeconfig is complete")
-}
-
-/// A client that may do what `deploy/base/operator-rbac.yaml` allows, and nothing else.
-async fn operator_client(admin: &Client, mut config: Config, namespace: &str) -> Client {
-    let path = concat!(
-        env!("CARGO_MANIFEST_DIR"),
-        "/../../deploy/base/operator-rbac.yaml"
-    );
-    let text = std::fs::read_to_string(path).expect("the operator's rights");
-    let objects: Vec<serde_json::Value> = serde_saphyr::from_multiple(&text).expect("YAML");
-    for mut object in objects {
-        let kind = object["kind"].as_str().expect("a kind").to_owned();
-        let types = TypeMeta {
-            api_version: object["apiVersion"].as_str().unwrap().into(),
-            kind: kind.clone(),
-        };
-        let resource = ApiResource::from_gvk(&types.try_into().expect("a known form"));
-        // A ClusterRoleBinding of each world has its own name, as its subject has.
-        if kind == "ClusterRoleBinding" {
-            object["metadata"]["name"] = namespace.into();
-        }
-        if let Some(subjects) = object.get_mut("subjects").and_then(|s| s.as_array_mut()) {
-            subjects
-                .iter_mut()
-                .for_each(|s| s["namespace"] = namespace.into());
-        }
-        let api: Api<DynamicObject> = if kind.starts_with("Cluster") {
-            Api::all_with(admin.clone(), &resource)
-        } else {
-            Api::namespaced_with(admin.clone(), namespace, &resource)
-        };
-        let name = object["metadata"]["name"].as_str().expect("a name").to_owned();
-        let params = PatchParams::apply("trawl-test").force();
-        api.patch(&name, &params, &Patch::Apply(&object))
-            .await
-            .expect("the right is accepted");
-    }
-    let accounts: Api<ServiceAccount> = Api::namespaced(admin.clone(), namespace);
-    let request = TokenRequest::default();
-    let token = accounts
-        .create_token_request("trawl-operator", &PostParams::default(), &request)
-        .await
-        .expect("a token");
-    config.auth_info = AuthInfo {
-        token: Some(token.status.expect("a token").token.into()),
-        ..AuthInfo::default()
-    };
-    Client::try_from(config).expect("the operator's client")
-}
-
-async fn install_crds(client: &Client) {
-    let api: Api<CustomResourceDefinition> = Api::all(client.clone());
-    for kind in ["networktaps", "capturejobs"] {
-        let path = format!(
-            "{}/../../crds/trawl.cloud_{kind}.yaml",
-            env!("CARGO_MANIFEST_DIR")
-        );
-        let text = std::fs::read_to_string(&path).expect("the generated CRD");
-        let crd: serde_json::Value = serde_saphyr::from_str(&text).expect("YAML");
-        let name = format!("{kind}.trawl.cloud");
-        apply(&api, "trawl-test", &name, &crd)
-            .await
-            .expect("the CRD is accepted");
-        eventually("the CRD to be established", async || {
-            let conditions = api.get(&name).await.ok()?.status?.conditions?;
-            conditions
-                .iter()
-                .any(|c| c.type_ == "Established" && c.status == "True")
-                .then_some(())
-        })
-        .await;
-    }
-}
-
-fn installation(namespace: &str, store: &str) -> Installation {
-    let image = |name: &str| format!("localhost/trawl/{name}@sha256:{}", "0".repeat(64));
-    Installation {
-        api_version: trawl_config::installation::API_VERSION.into(),
-        namespace: namespace.into(),
-        images: Images {
-            runner: image("runner"),
-            reporter: image("reporter"),
-            sensor: image("sensor"),
-        },
-        captured: Captured::default(),
-        store: StoreConfig {
-            profile: "test".into(),
-            backend: StoreBackend::Directory(DirectoryConfig { path: store.into() }),
-        },
-        secrets: StoreSecrets {
-            runner: "trawl-store-runner".into(),
-        },
     }
 }

@@ -1,0 +1,8 @@
+//! What the API server answers with the webhooks installed.
+
+mod certificates;
+mod contract;
+mod identity;
+mod load;
+mod outage;
+mod refusals;
