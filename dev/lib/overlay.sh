@@ -98,3 +98,17 @@ tell_why() {
   { kube logs -l "app.kubernetes.io/name=$1" --tail=3 --previous 2>/dev/null || kube logs -l "app.kubernetes.io/name=$1" --tail=3 2>/dev/null; } |
     while read -r line; do say "$1 says: ${line:0:600}"; done || true
 }
+
+# wait_for_webhooks SAMPLE: until the API server gets an answer about a sample, which is not kept.
+wait_for_webhooks() {
+  local start answer=''
+  start=$(now_ms)
+  until answer=$(kube apply --dry-run=server -f "$1" 2>&1); do
+    if [ $(($(now_ms) - start)) -gt 30000 ]; then
+      tell_why trawl-operator
+      die "the webhooks do not answer after 30 s: ${answer:0:400}"
+    fi
+    sleep 0.2
+  done
+  say "the webhooks answer ($(seconds_since "$start"))"
+}

@@ -41,7 +41,7 @@ enum Fate {
     /// It is the record with this number in the batch.
     Fresh(usize),
     /// Decided without writing.
-    Settled(Result<Record, LedgerError>),
+    Settled(Box<Result<Record, LedgerError>>),
 }
 
 impl Writer {
@@ -90,7 +90,7 @@ impl Writer {
             (self.length, self.last) = (batch.end, batch.last);
         }
         let answer = |place| match (place, &written) {
-            (Fate::Settled(answer), _) => answer,
+            (Fate::Settled(answer), _) => *answer,
             (Fate::Fresh(n), Ok(())) => Ok(records[n].clone()),
             (Fate::Fresh(_), Err(why)) => Err(LedgerError::Unavailable(why.clone())),
         };
@@ -108,14 +108,14 @@ impl Writer {
         if let Some(&n) = batch.keys.get(&entry.stable_key) {
             return match line::same(&batch.records[n].entry, &entry) {
                 true => Fate::Fresh(n),
-                false => Fate::Settled(Err(LedgerError::Conflict)),
+                false => Fate::Settled(Box::new(Err(LedgerError::Conflict))),
             };
         }
         match self.index.get(&entry.stable_key) {
-            Some(place) => Fate::Settled(self.read(place).and_then(settled)),
+            Some(place) => Fate::Settled(Box::new(self.read(place).and_then(settled))),
             None => match batch.add(entry) {
                 Ok(n) => Fate::Fresh(n),
-                Err(error) => Fate::Settled(Err(error)),
+                Err(error) => Fate::Settled(Box::new(Err(error))),
             },
         }
     }

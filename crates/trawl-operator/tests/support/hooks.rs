@@ -7,7 +7,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use k8s_openapi::api::core::v1::{Namespace, Secret};
-use kube::api::{DeleteParams, ObjectMeta, PostParams};
+use kube::api::{DeleteParams, PostParams};
 use kube::config::AuthInfo;
 use kube::{Api, Client, Config};
 use serde_json::{Value, json};
@@ -63,27 +63,41 @@ pub struct User {
 }
 
 impl Hooks {
+    /// The webhooks of a namespace in which the controllers run, served.
+    pub async fn around(world: &super::World) -> Self {
+        let mut hooks = Self::at(world.namespace.clone(), Some(world.operator_client.clone())).await;
+        hooks.start().await;
+        hooks
+    }
+
     /// Everything installed and the webhooks not served yet.
     pub async fn installed() -> Self {
+        Self::at(super::world::fresh_name(), None).await
+    }
+
+    async fn at(namespace: String, operator: Option<Client>) -> Self {
         let kubeconfig = kubeconfig().await;
         let admin = Client::try_from(kubeconfig.clone()).expect("a client");
         install_crds(&admin).await;
-        let namespace = super::world::fresh_name();
         let outside = format!("{namespace}-outside");
-        for name in [&namespace, &outside] {
-            let object = Namespace {
-                metadata: ObjectMeta {
-                    name: Some(name.clone()),
-                    ..ObjectMeta::default()
-                },
-                ..Namespace::default()
-            };
+        // A world has made its own namespace and identity.
+        let missing: &[&String] = if operator.is_some() {
+            &[&outside]
+        } else {
+            &[&namespace, &outside]
+        };
+        for name in missing {
+            let object = json!({"metadata": {"name": name}});
+            let object: Namespace = serde_json::from_value(object).expect("a namespace");
             let api: Api<Namespace> = Api::all(admin.clone());
             api.create(&PostParams::default(), &object)
                 .await
                 .expect("a namespace");
         }
-        let operator = operator_client(&admin, kubeconfig.clone(), &namespace).await;
+        let operator = match operator {
+            Some(operator) => operator,
+            None => operator_client(&admin, kubeconfig.clone(), &namespace).await,
+        };
         let directory = tempfile::tempdir().expect("a directory");
         let mut config = installation(&namespace, "/nonexistent");
         config.audit.directory = directory.path().to_str().expect("UTF-8").into();

@@ -1,6 +1,7 @@
 use std::net::UdpSocket;
 
 use anyhow::{Context, Result};
+use kube::ResourceExt;
 use trawl_api::JobPhase;
 use trawl_testbed::line::var;
 use trawl_testbed::{files, objects};
@@ -19,6 +20,11 @@ async fn a_capture_job_becomes_a_verified_file_in_hand_that_holds_the_filtered_p
         Some(JobPhase::Completed),
         "{:?}",
         job.status
+    );
+    assert!(
+        job.annotations()
+            .contains_key(trawl_api::names::REQUESTER_ANNOTATION),
+        "nobody stamped who asked"
     );
     let status = job.status.clone().context("status")?;
     assert_eq!(status.packet_count, Some(500));

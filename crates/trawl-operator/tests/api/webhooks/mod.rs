@@ -2,6 +2,7 @@
 
 mod certificates;
 mod contract;
+mod controllers;
 mod identity;
 mod load;
 mod outage;
