@@ -5,26 +5,38 @@ use std::collections::HashMap;
 
 use crate::code::{Alu, Code, Op, Operand, Size, Test};
 
-/// Programs that need more steps are left to the interpreter.
+/// Code that needs more steps is left to the interpreter.
 const MAX_STEPS: usize = 4096;
 const ACCEPT: u16 = u16::MAX;
 const REJECT: u16 = u16::MAX - 1;
-/// Frames shorter than an Ethernet header are left to the interpreter.
-pub(crate) const SHORTEST: usize = 14;
-const NO_HEADER: u16 = u16::MAX;
-const ETHERTYPE: usize = 12;
+const ETHERTYPE: u32 = 12;
+/// Shorter frames are left to the interpreter: a step loads four bytes also where fewer are compared.
+pub(crate) const SHORTEST: usize = ETHERTYPE as usize + 4;
 
-/// Loads four bytes at `at` (plus the header length at `header`), shifts and masks them, and compares.
+/// Loads four bytes, masks them, and asks whether they are in a range.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 struct Step {
     at: u32,
     mask: u32,
-    k: u32,
-    header: u16,
+    low: u32,
+    /// The highest value that holds, counted from `low`.
+    span: u32,
     yes: u16,
     no: u16,
-    shift: u8,
-    test: Test,
+    place: Place,
+}
+
+/// What `at` is counted from.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+enum Place {
+    /// The beginning, tags or not: Ethernet addresses.
+    Addresses,
+    /// The beginning, as if there were no tags.
+    Payload,
+    /// As before, and behind the header whose length is in this byte.
+    Behind(u8),
+    /// Nothing is loaded; the length on the wire is compared.
+    Length,
 }
 
 /// Code as steps. A step outside of `steps` is the end.
@@ -41,16 +53,17 @@ pub(crate) struct Steps {
 #[derive(Clone, Copy, PartialEq, Eq, Hash)]
 enum Known {
     Nothing,
-    /// `size` bytes at `at`, behind the header whose length is in the byte `header` when there is one.
-    Field {
-        header: Option<u32>,
+    Value {
+        place: Place,
         at: u32,
         size: Size,
         mask: u32,
+        /// Added after the mask.
+        plus: u32,
     },
 }
 
-type State = (usize, Known, Option<u32>);
+type State = (usize, Known, Option<u8>);
 
 impl Steps {
     /// `None` when the code does more than load, mask and compare.
@@ -72,9 +85,10 @@ impl Steps {
         })
     }
 
-    /// Judges a frame of at least [`SHORTEST`] bytes.
+    /// Judges a frame of at least [`SHORTEST`] bytes as if `cut` bytes were missing before its EtherType, which
+    /// then is `ethertype`.
     #[inline]
-    pub(crate) fn accepts(&self, frame: &[u8], ethertype: u16) -> bool {
+    pub(crate) fn accepts(&self, frame: &[u8], cut: usize, ethertype: u16, wire_length: u32) -> bool {
         let mut at = match ethertype {
             0x0800 => self.ip4,
             0x86dd => self.ip6,
@@ -82,16 +96,10 @@ impl Steps {
             _ => self.start,
         };
         while let Some(step) = self.steps.get(usize::from(at)) {
-            let Some(value) = step.value(frame) else {
+            let Some(value) = step.value(frame, cut, wire_length) else {
                 return false;
             };
-            let holds = match step.test {
-                Test::Equal => value == step.k,
-                Test::Greater => value > step.k,
-                Test::AtLeast => value >= step.k,
-                Test::AnySet => value & step.k != 0,
-            };
-            at = if holds { step.yes } else { step.no };
+            at = if step.holds(value) { step.yes } else { step.no };
         }
         at == ACCEPT
     }
@@ -99,31 +107,38 @@ impl Steps {
 
 impl Step {
     #[inline]
-    fn value(&self, frame: &[u8]) -> Option<u32> {
-        let mut at = self.at as usize;
-        if self.header != NO_HEADER {
-            at += usize::from(frame.get(usize::from(self.header))? & 0xf) << 2;
-        }
+    fn value(&self, frame: &[u8], cut: usize, wire_length: u32) -> Option<u32> {
+        let at = self.at as usize;
+        let at = match self.place {
+            Place::Payload => at + cut,
+            Place::Addresses => at,
+            Place::Behind(header) => {
+                at + cut + (usize::from(frame.get(usize::from(header) + cut)? & 0xf) << 2)
+            }
+            Place::Length => return Some(wire_length),
+        };
         let window = frame.get(at..)?.first_chunk()?;
-        Some((u32::from_be_bytes(*window) >> self.shift) & self.mask)
+        Some(u32::from_be_bytes(*window) & self.mask)
+    }
+
+    #[inline]
+    fn holds(&self, value: u32) -> bool {
+        value.wrapping_sub(self.low) <= self.span
     }
 
     fn tests_ethertype(&self) -> bool {
-        let ends = self.at as usize + 4 - usize::from(self.shift / 8);
-        self.header == NO_HEADER && self.mask == 0xffff && ends == ETHERTYPE + 2
+        self.place == Place::Payload && self.at == ETHERTYPE && self.mask == 0xffff_0000
     }
 }
 
 /// Where the walk from `at` arrives when the EtherType is known.
 fn decided(steps: &[Step], mut at: u16, ethertype: u32) -> u16 {
     while let Some(step) = steps.get(usize::from(at)).filter(|s| s.tests_ethertype()) {
-        let holds = match step.test {
-            Test::Equal => ethertype == step.k,
-            Test::Greater => ethertype > step.k,
-            Test::AtLeast => ethertype >= step.k,
-            Test::AnySet => ethertype & step.k != 0,
+        at = if step.holds(ethertype << 16) {
+            step.yes
+        } else {
+            step.no
         };
-        at = if holds { step.yes } else { step.no };
     }
     at
 }
@@ -176,19 +191,26 @@ impl Builder<'_> {
                     a = field(Some(x?), k, size)?;
                     (open_a, open_x) = (true, false);
                 }
+                Op::LoadLength if !open_a => {
+                    a = Known::Value {
+                        place: Place::Length,
+                        at: 0,
+                        size: Size::Word,
+                        mask: u32::MAX,
+                        plus: 0,
+                    };
+                }
                 Op::LoadXHeader(_) if open_x => return None,
                 Op::LoadXHeader(k) => {
-                    x = Some(k);
+                    x = Some(u8::try_from(k).ok().filter(|k| u32::from(*k) >= ETHERTYPE)?);
                     open_x = true;
                 }
-                Op::Compute(Alu::And, Operand::K(more)) => match &mut a {
-                    Known::Field { mask, .. } => *mask &= more,
-                    Known::Nothing => return None,
-                },
+                Op::Compute(alu, Operand::K(k)) => a = a.computed(alu, k)?,
                 Op::Jump(skip) => at += skip,
                 Op::Branch(test, Operand::K(k), jt, jf) if !open_x => {
-                    let step = self.add(a, test, k)?;
                     let (yes, no) = (at + usize::from(jt), at + usize::from(jf));
+                    let (step, swapped) = self.add(a, test, k)?;
+                    let (yes, no) = if swapped { (no, yes) } else { (yes, no) };
                     return Some((step, Some(((yes, a, x), (no, a, x)))));
                 }
                 Op::Return(k) if !open_a && !open_x => {
@@ -199,35 +221,74 @@ impl Builder<'_> {
         }
     }
 
-    fn add(&mut self, a: Known, test: Test, k: u32) -> Option<u16> {
-        let Known::Field {
-            header,
+    /// Adds a step, and says whether its ways out are swapped.
+    fn add(&mut self, a: Known, test: Test, k: u32) -> Option<(u16, bool)> {
+        let Known::Value {
+            place,
             at,
             size,
-            mask,
+            mut mask,
+            plus,
         } = a
         else {
             return None;
         };
-        // The window ends where the field ends, unless that would begin before the frame.
-        let lead = 4 - width(size);
-        let shift = lead.saturating_sub(at);
-        if self.steps.len() >= MAX_STEPS || (header.is_some() && shift > 0) {
+        let (low, span, swapped) = match test {
+            Test::Equal => (k, 0, false),
+            Test::AtLeast => (k, u32::MAX - k, false),
+            Test::Greater => (k.checked_add(1)?, u32::MAX - k - 1, false),
+            Test::AnySet if plus == 0 => {
+                mask &= k;
+                (0, 0, true)
+            }
+            Test::AnySet => return None,
+        };
+        // The window ends where the value ends, unless it would begin too early. What follows the value in the
+        // window is masked away, and so the comparison moves to the left with it.
+        let begin = at.saturating_sub(4 - width(size));
+        let begin = if at >= ETHERTYPE {
+            begin.max(ETHERTYPE)
+        } else {
+            begin
+        };
+        let left = 8 * (begin + 4 - at - width(size));
+        let highest = u32::MAX >> (32 - 8 * width(size));
+        let (low, span) = if left == 0 {
+            (low.wrapping_sub(plus), span)
+        } else if low <= highest && plus == 0 {
+            (low << left, span.min(highest - low) << left)
+        } else {
+            return None;
+        };
+        if self.steps.len() >= MAX_STEPS || (left > 0 && !matches!(place, Place::Payload | Place::Addresses))
+        {
             return None;
         }
         self.steps.push(Step {
-            at: at.saturating_sub(lead),
-            mask,
-            k,
-            header: header.map_or(Some(NO_HEADER), |h| {
-                u16::try_from(h).ok().filter(|h| *h < NO_HEADER)
-            })?,
+            at: begin,
+            mask: mask << left,
+            low,
+            span,
             yes: REJECT,
             no: REJECT,
-            shift: u8::try_from(shift * 8).ok()?,
-            test,
+            place,
         });
-        u16::try_from(self.steps.len() - 1).ok()
+        Some((u16::try_from(self.steps.len() - 1).ok()?, swapped))
+    }
+}
+
+impl Known {
+    fn computed(mut self, alu: Alu, k: u32) -> Option<Self> {
+        let Self::Value { mask, plus, .. } = &mut self else {
+            return None;
+        };
+        match alu {
+            Alu::And if *plus == 0 => *mask &= k,
+            Alu::Add => *plus = plus.wrapping_add(k),
+            Alu::Sub => *plus = plus.wrapping_sub(k),
+            _ => return None,
+        }
+        Some(self)
     }
 }
 
@@ -239,12 +300,18 @@ fn width(size: Size) -> u32 {
     }
 }
 
-fn field(header: Option<u32>, at: u32, size: Size) -> Option<Known> {
+fn field(header: Option<u8>, at: u32, size: Size) -> Option<Known> {
+    let place = match header {
+        Some(header) => Place::Behind(header),
+        None if at + width(size) <= ETHERTYPE => Place::Addresses,
+        None => Place::Payload,
+    };
     let mask = u32::MAX >> (32 - 8 * width(size));
-    (at < u32::from(u16::MAX)).then_some(Known::Field {
-        header,
+    (at < u32::from(u16::MAX)).then_some(Known::Value {
+        place,
         at,
         size,
         mask,
+        plus: 0,
     })
 }

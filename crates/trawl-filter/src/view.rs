@@ -43,10 +43,49 @@ pub(crate) struct Extensions {
     pub(crate) protocol: u8,
 }
 
+/// Bit n is set when n is the protocol number of an extension header.
+const EXTENSION_BITS: u64 = 1 | 1 << 43 | 1 << 44 | 1 << 51 | 1 << 60;
+/// What [`Start`] looks at: two addresses, two tags, an EtherType, and a header up to its protocol.
+const START_BYTES: usize = PAYLOAD + 4 * MAX_TAGS + 8;
+
+/// The beginning of a frame, read without a branch that depends on it.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Start {
+    /// Bytes of VLAN tags.
+    pub(crate) tags: usize,
+    /// The EtherType before and behind them.
+    pub(crate) outermost: u16,
+    pub(crate) payload: u16,
+    /// If it is IPv4: a fragment other than the first.
+    pub(crate) later_fragment: bool,
+    /// If it is IPv6: an extension header follows.
+    pub(crate) extended: bool,
+}
+
+impl Start {
+    /// `None` when the frame is too short for it.
+    #[inline]
+    pub(crate) fn of(frame: &[u8]) -> Option<Self> {
+        let start: &[u8; START_BYTES] = frame.first_chunk()?;
+        let be16 = |at: usize| u16::from_be_bytes([start[at], start[at + 1]]);
+        let outermost = be16(ETHERTYPE);
+        let once = 4 * usize::from(is_tag(outermost));
+        let tags = once + 4 * usize::from(is_tag(be16(ETHERTYPE + once)) & (once > 0));
+        let next = start[PAYLOAD + NEXT_HEADER + tags];
+        Some(Self {
+            tags,
+            outermost,
+            payload: be16(ETHERTYPE + tags),
+            later_fragment: be16(PAYLOAD + NEXT_HEADER + tags) & 0x1fff != 0,
+            extended: (next < 64) & (EXTENSION_BITS >> (next & 63) & 1 == 1),
+        })
+    }
+}
+
 /// Whether a frame of this EtherType has a VLAN tag.
 #[inline]
-pub(crate) fn is_tag(ethertype: u16) -> bool {
-    VLAN.contains(&ethertype)
+fn is_tag(ethertype: u16) -> bool {
+    (ethertype == VLAN[0]) | (ethertype == VLAN[1]) | (ethertype == VLAN[2])
 }
 
 impl Layers {
