@@ -21,6 +21,9 @@ pub struct Program {
     /// For later fragments, when they are judged otherwise.
     later: Option<Unit>,
     views: Views,
+    /// Whether anything may be in the way behind these headers.
+    watches_ip4: bool,
+    watches_ip6: bool,
 }
 
 /// Code in both forms.
@@ -42,6 +45,8 @@ impl Unit {
 impl Program {
     pub(crate) fn new(main: Code, later: Option<Code>, views: Views) -> Self {
         Self {
+            watches_ip4: views.tunnels || later.is_some(),
+            watches_ip6: views.tunnels || views.extensions || later.is_some(),
             main: Unit::new(main),
             later: later.map(Unit::new),
             views,
@@ -67,15 +72,15 @@ impl Program {
 
     /// Whether more than tags may be in the way.
     #[inline]
-    fn needs_layers(&self, start: &Start) -> bool {
-        let later = self.later.is_some();
+    fn needs_layers(&self, start: &Start<'_>) -> bool {
         match start.payload {
-            IP4 => self.views.tunnels || (later && start.later_fragment),
-            IP6 => self.views.tunnels || ((later || self.views.extensions) && start.extended),
+            IP4 => self.watches_ip4 && (self.views.tunnels || start.is_later_fragment()),
+            IP6 => self.watches_ip6 && (self.views.tunnels || start.is_extended()),
             _ => false,
         }
     }
 
+    #[inline(never)]
     fn looks_through(&self, frame: &[u8], wire_length: u32) -> bool {
         let Some(layers) = Layers::of(frame) else {
             return self.main.code.accepts(frame, wire_length);

@@ -23,10 +23,19 @@ struct Step {
     span: u32,
     yes: u16,
     no: u16,
-    place: Place,
+    /// The step before has loaded the same four bytes.
+    kept: bool,
+    /// `at` is counted from the beginning, tags or not.
+    whole: bool,
+    /// `at` is counted on behind the header whose length is in this byte, unless this is [`NO_HEADER`].
+    header: u8,
 }
 
-/// What `at` is counted from.
+const NO_HEADER: u8 = u8::MAX;
+/// Nothing is loaded; the length on the wire is compared.
+const LENGTH: u8 = u8::MAX - 1;
+
+/// What the place of a value is counted from.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 enum Place {
     /// The beginning, tags or not: Ethernet addresses.
@@ -74,8 +83,13 @@ impl Steps {
             known: HashMap::new(),
         };
         let start = builder.build((0, Known::Nothing, None))?;
-        let steps = builder.steps;
-        let entry = |ethertype| decided(&steps, start, ethertype);
+        let (steps, start) = in_chains(&builder.steps, start)?;
+        let entry = |ethertype| {
+            let at = decided(&steps, start, ethertype);
+            // What was loaded before is not, when one begins here.
+            let kept = steps.get(usize::from(at)).is_some_and(|step| step.kept);
+            if kept { start } else { at }
+        };
         Some(Self {
             ip4: entry(0x0800),
             ip6: entry(0x86dd),
@@ -87,6 +101,9 @@ impl Steps {
 
     /// Judges a frame of at least [`SHORTEST`] bytes as if `cut` bytes were missing before its EtherType, which
     /// then is `ethertype`.
+    ///
+    /// The two ways out of a step are written apart so that they stay branches: a processor guesses them well, where
+    /// it would have to wait for a choice between two numbers.
     #[inline]
     pub(crate) fn accepts(&self, frame: &[u8], cut: usize, ethertype: u16, wire_length: u32) -> bool {
         let mut at = match ethertype {
@@ -95,40 +112,82 @@ impl Steps {
             0x0806 => self.arp,
             _ => self.start,
         };
-        while let Some(step) = self.steps.get(usize::from(at)) {
-            let Some(value) = step.value(frame, cut, wire_length) else {
-                return false;
-            };
-            at = if step.holds(value) { step.yes } else { step.no };
+        if at >= REJECT {
+            return at == ACCEPT;
         }
-        at == ACCEPT
+        let mut loaded = 0;
+        while let Some(step) = self.steps.get(usize::from(at)) {
+            if !step.kept {
+                match step.load(frame, cut, wire_length) {
+                    Some(value) => loaded = value,
+                    None => return false,
+                }
+            }
+            if step.holds(loaded) {
+                if step.yes >= REJECT {
+                    return step.yes == ACCEPT;
+                }
+                at = step.yes;
+            } else {
+                if step.no >= REJECT {
+                    return step.no == ACCEPT;
+                }
+                at = step.no;
+            }
+        }
+        false
     }
 }
 
 impl Step {
     #[inline]
-    fn value(&self, frame: &[u8], cut: usize, wire_length: u32) -> Option<u32> {
-        let at = self.at as usize;
-        let at = match self.place {
-            Place::Payload => at + cut,
-            Place::Addresses => at,
-            Place::Behind(header) => {
-                at + cut + (usize::from(frame.get(usize::from(header) + cut)? & 0xf) << 2)
+    fn load(&self, frame: &[u8], cut: usize, wire_length: u32) -> Option<u32> {
+        let mut at = self.at as usize;
+        if !self.whole {
+            at += cut;
+        }
+        if self.header != NO_HEADER {
+            if self.header == LENGTH {
+                return Some(wire_length);
             }
-            Place::Length => return Some(wire_length),
-        };
+            at += usize::from(frame.get(usize::from(self.header) + cut)? & 0xf) << 2;
+        }
         let window = frame.get(at..)?.first_chunk()?;
-        Some(u32::from_be_bytes(*window) & self.mask)
+        Some(u32::from_be_bytes(*window))
     }
 
     #[inline]
-    fn holds(&self, value: u32) -> bool {
-        value.wrapping_sub(self.low) <= self.span
+    fn holds(&self, loaded: u32) -> bool {
+        (loaded & self.mask).wrapping_sub(self.low) <= self.span
     }
 
     fn tests_ethertype(&self) -> bool {
-        self.place == Place::Payload && self.at == ETHERTYPE && self.mask == 0xffff_0000
+        self.header == NO_HEADER && self.at == ETHERTYPE && self.mask == 0xffff_0000
     }
+}
+
+/// Puts steps in an order in which the next one is the one for `no` wherever that is possible.
+fn in_chains(steps: &[Step], start: u16) -> Option<(Vec<Step>, u16)> {
+    let mut places = vec![None; steps.len()];
+    let mut ordered = Vec::with_capacity(steps.len());
+    let mut waiting = vec![start];
+    while let Some(mut next) = waiting.pop() {
+        while let Some(step) = steps.get(usize::from(next)) {
+            let place = places.get_mut(usize::from(next))?;
+            if place.is_some() {
+                break;
+            }
+            *place = u16::try_from(ordered.len()).ok();
+            ordered.push(*step);
+            waiting.push(step.yes);
+            next = step.no;
+        }
+    }
+    let place = |step: u16| places.get(usize::from(step)).map_or(Some(step), |place| *place);
+    for step in &mut ordered {
+        (step.yes, step.no) = (place(step.yes)?, place(step.no)?);
+    }
+    Some((ordered, place(start)?))
 }
 
 /// Where the walk from `at` arrives when the EtherType is known.
@@ -177,7 +236,7 @@ impl Builder<'_> {
     /// Runs through the code up to the next comparison or the end. What was loaded has to be compared at once: a
     /// load outside of the frame refuses it, and a step loads when it compares.
     fn walk(&mut self, (mut at, mut a, mut x): State) -> Option<(u16, Option<(State, State)>)> {
-        let (mut open_a, mut open_x) = (false, false);
+        let (mut open_a, mut open_x, mut kept) = (false, false, true);
         loop {
             let op = *self.ops.get(at)?;
             at += 1;
@@ -185,13 +244,14 @@ impl Builder<'_> {
                 Op::LoadAt(..) | Op::LoadFromX(..) if open_a => return None,
                 Op::LoadAt(size, k) => {
                     a = field(None, k, size)?;
-                    open_a = true;
+                    (open_a, kept) = (true, false);
                 }
                 Op::LoadFromX(size, k) => {
                     a = field(Some(x?), k, size)?;
-                    (open_a, open_x) = (true, false);
+                    (open_a, open_x, kept) = (true, false, false);
                 }
                 Op::LoadLength if !open_a => {
+                    kept = false;
                     a = Known::Value {
                         place: Place::Length,
                         at: 0,
@@ -202,14 +262,18 @@ impl Builder<'_> {
                 }
                 Op::LoadXHeader(_) if open_x => return None,
                 Op::LoadXHeader(k) => {
-                    x = Some(u8::try_from(k).ok().filter(|k| u32::from(*k) >= ETHERTYPE)?);
+                    x = Some(
+                        u8::try_from(k)
+                            .ok()
+                            .filter(|k| u32::from(*k) >= ETHERTYPE && *k < LENGTH)?,
+                    );
                     open_x = true;
                 }
                 Op::Compute(alu, Operand::K(k)) => a = a.computed(alu, k)?,
                 Op::Jump(skip) => at += skip,
                 Op::Branch(test, Operand::K(k), jt, jf) if !open_x => {
                     let (yes, no) = (at + usize::from(jt), at + usize::from(jf));
-                    let (step, swapped) = self.add(a, test, k)?;
+                    let (step, swapped) = self.add(a, test, k, kept)?;
                     let (yes, no) = if swapped { (no, yes) } else { (yes, no) };
                     return Some((step, Some(((yes, a, x), (no, a, x)))));
                 }
@@ -222,7 +286,7 @@ impl Builder<'_> {
     }
 
     /// Adds a step, and says whether its ways out are swapped.
-    fn add(&mut self, a: Known, test: Test, k: u32) -> Option<(u16, bool)> {
+    fn add(&mut self, a: Known, test: Test, k: u32, kept: bool) -> Option<(u16, bool)> {
         let Known::Value {
             place,
             at,
@@ -271,7 +335,13 @@ impl Builder<'_> {
             span,
             yes: REJECT,
             no: REJECT,
-            place,
+            kept,
+            whole: place == Place::Addresses,
+            header: match place {
+                Place::Addresses | Place::Payload => NO_HEADER,
+                Place::Behind(header) => header,
+                Place::Length => LENGTH,
+            },
         });
         Some((u16::try_from(self.steps.len() - 1).ok()?, swapped))
     }

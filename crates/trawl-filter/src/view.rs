@@ -48,37 +48,49 @@ const EXTENSION_BITS: u64 = 1 | 1 << 43 | 1 << 44 | 1 << 51 | 1 << 60;
 /// What [`Start`] looks at: two addresses, two tags, an EtherType, and a header up to its protocol.
 const START_BYTES: usize = PAYLOAD + 4 * MAX_TAGS + 8;
 
-/// The beginning of a frame, read without a branch that depends on it.
+/// The beginning of a frame.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Start {
+pub(crate) struct Start<'a> {
+    bytes: &'a [u8; START_BYTES],
     /// Bytes of VLAN tags.
     pub(crate) tags: usize,
     /// The EtherType before and behind them.
     pub(crate) outermost: u16,
     pub(crate) payload: u16,
-    /// If it is IPv4: a fragment other than the first.
-    pub(crate) later_fragment: bool,
-    /// If it is IPv6: an extension header follows.
-    pub(crate) extended: bool,
 }
 
-impl Start {
+impl<'a> Start<'a> {
     /// `None` when the frame is too short for it.
     #[inline]
-    pub(crate) fn of(frame: &[u8]) -> Option<Self> {
-        let start: &[u8; START_BYTES] = frame.first_chunk()?;
-        let be16 = |at: usize| u16::from_be_bytes([start[at], start[at + 1]]);
+    pub(crate) fn of(frame: &'a [u8]) -> Option<Self> {
+        let bytes: &[u8; START_BYTES] = frame.first_chunk()?;
+        let be16 = |at: usize| u16::from_be_bytes([bytes[at], bytes[at + 1]]);
         let outermost = be16(ETHERTYPE);
-        let once = 4 * usize::from(is_tag(outermost));
-        let tags = once + 4 * usize::from(is_tag(be16(ETHERTYPE + once)) & (once > 0));
-        let next = start[PAYLOAD + NEXT_HEADER + tags];
+        let (mut tags, mut payload) = (0, outermost);
+        if is_tag(outermost) {
+            tags = 4 + 4 * usize::from(is_tag(be16(ETHERTYPE + 4)));
+            payload = be16(ETHERTYPE + tags);
+        }
         Some(Self {
+            bytes,
             tags,
             outermost,
-            payload: be16(ETHERTYPE + tags),
-            later_fragment: be16(PAYLOAD + NEXT_HEADER + tags) & 0x1fff != 0,
-            extended: (next < 64) & (EXTENSION_BITS >> (next & 63) & 1 == 1),
+            payload,
         })
+    }
+
+    /// If it is IPv4.
+    #[inline]
+    pub(crate) fn is_later_fragment(&self) -> bool {
+        let at = PAYLOAD + self.tags + 6;
+        u16::from_be_bytes([self.bytes[at], self.bytes[at + 1]]) & 0x1fff != 0
+    }
+
+    /// If it is IPv6: whether an extension header follows.
+    #[inline]
+    pub(crate) fn is_extended(&self) -> bool {
+        let next = self.bytes[PAYLOAD + self.tags + NEXT_HEADER];
+        next < 64 && EXTENSION_BITS >> next & 1 == 1
     }
 }
 
