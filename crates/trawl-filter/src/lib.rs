@@ -22,6 +22,8 @@ mod relation;
 mod steps;
 mod survey;
 mod syntax;
+#[cfg(test)]
+mod syntax_tests;
 mod trace;
 mod tree;
 mod tunnel;

@@ -25,6 +25,10 @@ fn explain(error: &pcap::Error) -> FilterError {
     }
     let known = [
         (
+            "networks only",
+            "an address with a mask needs net before it, as in net 10.0.0.0/8 or src net 10.0.0.0/8",
+        ),
+        (
             "non-network bits",
             "the network has bits set outside of its mask; clear them",
         ),

@@ -193,7 +193,6 @@ fn usual_kind(value: &[Word<'_>]) -> Option<&'static str> {
                 kind: Kind::Address, ..
             },
         ] => Some("host"),
-        [_, _, _] => Some("net"),
         _ => None,
     }
 }
