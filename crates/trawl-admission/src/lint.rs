@@ -159,6 +159,11 @@ fn metadata(metadata: &Value, findings: &mut Findings) {
         return findings.problem("metadata", "is required");
     }
     unknown_fields(metadata, "metadata.", &METADATA, findings);
+    for field in ["name", "generateName", "namespace"] {
+        if !metadata[field].is_null() && !metadata[field].is_string() {
+            return findings.problem(format!("metadata.{field}"), "must be a text; put it in quotes");
+        }
+    }
     let name = metadata["name"].as_str();
     let generated = metadata["generateName"].as_str();
     match (name, generated) {

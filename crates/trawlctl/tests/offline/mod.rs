@@ -53,7 +53,7 @@ async fn every_sample_is_sound_as_directory_as_file_and_as_json() {
 async fn problems_are_lines_that_name_file_document_object_and_field() {
     let text = format!(
         "# nothing\n---\n{JOB}---\n{}---\napiVersion: v1\nkind: Namespace\n---\n{}",
-        JOB.replace("1Mi", "2Gi").replace("name: x", "name: y"),
+        JOB.replace("1Mi", "2Gi").replace("name: x", "name: second"),
         JOB.replace("filter: tcp", "filter: host secretword")
             .replace("duration", "durration")
     );
@@ -62,7 +62,7 @@ async fn problems_are_lines_that_name_file_document_object_and_field() {
     let lines: Vec<&str> = done.out.lines().collect();
     assert_eq!(
         lines[0],
-        "-:2 CaptureJob/y: spec.maxSize: must be from 1Mi to 1Gi"
+        "-:2 CaptureJob/second: spec.maxSize: must be from 1Mi to 1Gi"
     );
     assert!(
         lines
