@@ -91,6 +91,12 @@ fn object(rules: &Rules, kind: Kind, mut object: Value, mut findings: Findings, 
     if !object["status"].is_null() {
         findings.warn("status", "is not used: only the programs of Trawl write it");
     }
+    if kind == Kind::CaptureJob && object["spec"]["requestType"] == "Policy" {
+        findings.warn(
+            "spec.requestType",
+            "Policy is reserved for the event worker of Trawl: the cluster refuses it from anybody else",
+        );
+    }
     schema::complete(kind, &mut object["spec"]);
     let refused = schema::problems(kind, &object["spec"]);
     let mut request = request(rules, kind, object);
