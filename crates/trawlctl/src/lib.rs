@@ -20,6 +20,7 @@ mod progress;
 mod table;
 mod tap;
 mod verify;
+mod warnings;
 
 pub use failure::Failure;
 

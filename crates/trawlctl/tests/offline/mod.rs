@@ -331,3 +331,59 @@ async fn a_capture_is_not_asked_for_with_a_filter_that_is_none() {
     );
     assert!(!done.err.contains("kubeconfig"), "nobody was asked: {}", done.err);
 }
+
+#[tokio::test(flavor = "multi_thread")]
+async fn warnings_of_the_api_server_are_shown_with_what_was_done_and_with_what_was_refused() {
+    use axum::{Router, http::StatusCode, routing::post};
+    let answer = |body: String| {
+        let refused = body.contains("refused");
+        let headers = [(
+            "warning",
+            r#"299 - "spec.tapRef.name: there is no NetworkTap \"x\"""#,
+        )];
+        let status =
+            r#"{"kind":"Status","apiVersion":"v1","status":"Failure","message":"not so","code":422}"#;
+        if refused {
+            (StatusCode::UNPROCESSABLE_ENTITY, headers, status.to_owned())
+        } else {
+            (StatusCode::CREATED, headers, body)
+        }
+    };
+    let path = "/apis/trawl.cloud/v1alpha1/namespaces/trawl-system/capturejobs";
+    let app = Router::new().route(path, post(move |body: String| async move { answer(body) }));
+    let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.expect("port");
+    let address = listener.local_addr().expect("address");
+    let server = axum_server::from_tcp(listener.into_std().expect("listener")).expect("server");
+    tokio::spawn(server.serve(app.into_make_service()));
+    let directory = tempfile::tempdir().expect("directory");
+    let kubeconfig = directory.path().join("config");
+    let text = format!(
+        "apiVersion: v1\nkind: Config\ncurrent-context: a\ncontexts: [{{name: a, context: {{cluster: a, user: a}}}}]\n\
+         clusters: [{{name: a, cluster: {{server: 'http://{address}'}}}}]\nusers: [{{name: a, user: {{}}}}]\n"
+    );
+    fs::write(&kubeconfig, text).expect("kubeconfig");
+    let create = async |name: &str| {
+        let config = kubeconfig.to_str().expect("path");
+        call(&[
+            "--kubeconfig",
+            config,
+            "capture",
+            "create",
+            name,
+            "--tap",
+            "t",
+            "--node",
+            "n",
+        ])
+        .await
+    };
+    let warning = "warning: spec.tapRef.name: there is no NetworkTap \"x\"\n";
+    let done = create("wanted").await;
+    assert_eq!((done.code, done.err.as_str()), (0, warning), "{done:?}");
+    assert_eq!(done.out, "capturejob.trawl.cloud/wanted created\n");
+    let done = create("refused").await;
+    assert!(
+        done.code == 1 && done.err.starts_with(warning) && done.err.contains("not so"),
+        "{done:?}"
+    );
+}
