@@ -238,12 +238,12 @@ fn mix() -> Vec<(&'static str, Vec<u8>)> {
                 frame.resize(frame.len() + length, 7);
             }
             let name = match (kind, hit) {
-                (0..8, true) => "untagged hits",
-                (0..8, false) => "untagged misses",
-                (8..12, true) => "tagged hits",
-                (8..12, false) => "tagged misses",
-                (12..14, true) => "QinQ hits",
-                (12..14, false) => "QinQ misses",
+                (0..=7, true) => "untagged hits",
+                (0..=7, false) => "untagged misses",
+                (8..=11, true) => "tagged hits",
+                (8..=11, false) => "tagged misses",
+                (12 | 13, true) => "QinQ hits",
+                (12 | 13, false) => "QinQ misses",
                 (15, true) => "other hits",
                 _ => "other misses",
             };

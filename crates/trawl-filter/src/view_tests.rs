@@ -257,7 +257,7 @@ fn tests_behind_an_encapsulation_that_need_not_be_there_are_warned_of() {
             vec![Warning::MissesUnencapsulated("mpls")],
         ),
         (
-            format!("(vlan and ether host 02:00:00:00:00:01) or less 100"),
+            "(vlan and ether host 02:00:00:00:00:01) or less 100".to_owned(),
             vec![],
         ),
         (format!("{f} or (vlan and ({f} or (vlan and {f})))"), vec![]),
