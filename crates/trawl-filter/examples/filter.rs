@@ -12,12 +12,13 @@ const PASSES: usize = 10;
 const COMPILATIONS: usize = 2000;
 
 /// A plain text, as an analyst writes it.
-const TEXTS: [&str; 5] = [
+const TEXTS: [&str; 6] = [
     "host 10.0.0.50 and host 192.168.1.100",
     "host 10.0.0.50 and port 443",
     "tcp port 443",
     "ether host 02:00:00:00:00:07 and tcp",
     "tcp[13] & 2 != 0 and len - 14 > 20",
+    "ip[2:2] - ((ip[0] & 0xf) << 2) > 100",
 ];
 const GOAL: &str = "host 10.0.0.50 and host 192.168.1.100";
 

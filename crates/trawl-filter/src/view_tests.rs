@@ -183,7 +183,7 @@ fn a_filter_that_looks_at_a_layer_itself_gets_it_unchanged() {
         ("vlan 100 and host 10.0.0.1", &[VlanTags]),
         ("mpls", &[VlanTags]),
         ("pppoes and host 10.0.0.1", &[VlanTags]),
-        ("geneve", &[VlanTags, Tunnels]),
+        ("geneve", &[VlanTags, Extensions, Tunnels]),
         ("ether proto 0x88a8", &[VlanTags]),
         ("ether proto 33024 or tcp", &[VlanTags]),
         ("ether proto 0x86dd", &[]),
