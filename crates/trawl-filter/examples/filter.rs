@@ -12,12 +12,13 @@ const PASSES: usize = 10;
 const COMPILATIONS: usize = 2000;
 
 /// A plain text, as an analyst writes it.
-const TEXTS: [&str; 5] = [
+const TEXTS: [&str; 6] = [
     "host 10.0.0.50 and host 192.168.1.100",
     "host 10.0.0.50 and port 443",
     "tcp port 443",
     "ether host 02:00:00:00:00:07 and tcp",
     "tcp[13] & 2 != 0 and len - 14 > 20",
+    "ip[2:2] - ((ip[0] & 0xf) << 2) > 100",
 ];
 const GOAL: &str = "host 10.0.0.50 and host 192.168.1.100";
 
@@ -238,12 +239,12 @@ fn mix() -> Vec<(&'static str, Vec<u8>)> {
                 frame.resize(frame.len() + length, 7);
             }
             let name = match (kind, hit) {
-                (0..8, true) => "untagged hits",
-                (0..8, false) => "untagged misses",
-                (8..12, true) => "tagged hits",
-                (8..12, false) => "tagged misses",
-                (12..14, true) => "QinQ hits",
-                (12..14, false) => "QinQ misses",
+                (0..=7, true) => "untagged hits",
+                (0..=7, false) => "untagged misses",
+                (8..=11, true) => "tagged hits",
+                (8..=11, false) => "tagged misses",
+                (12 | 13, true) => "QinQ hits",
+                (12 | 13, false) => "QinQ misses",
                 (15, true) => "other hits",
                 _ => "other misses",
             };

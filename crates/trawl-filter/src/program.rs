@@ -115,6 +115,9 @@ impl Program {
         {
             return steps.accepts(frame, cut, ethertype, wire_length);
         }
+        if cut == 0 && !extended {
+            return unit.code.accepts(frame, wire_length);
+        }
         let view = View::of(frame, layers, self.views.tags, self.views.extensions);
         unit.code.accepts(&view, wire_length)
     }

@@ -300,7 +300,11 @@ impl Builder<'_> {
         let (low, span, swapped) = match test {
             Test::Equal => (k, 0, false),
             Test::AtLeast => (k, u32::MAX - k, false),
-            Test::Greater => (k.checked_add(1)?, u32::MAX - k - 1, false),
+            Test::Greater if k == u32::MAX => {
+                mask = 0;
+                (1, 0, false)
+            }
+            Test::Greater => (k + 1, u32::MAX - k - 1, false),
             Test::AnySet if plus == 0 => {
                 mask &= k;
                 (0, 0, true)

@@ -493,6 +493,7 @@ fn installation(namespace: &str, store: &str) -> Installation {
             sensor: image("sensor"),
         },
         captured: Captured::default(),
+        capture: Default::default(),
         store: StoreConfig {
             profile: "test".into(),
             backend: StoreBackend::Directory(DirectoryConfig { path: store.into() }),
