@@ -9,5 +9,7 @@ mod columns;
 mod harness;
 #[path = "api/refusals.rs"]
 mod refusals;
+#[path = "api/roles.rs"]
+mod roles;
 #[path = "api/status.rs"]
 mod status;

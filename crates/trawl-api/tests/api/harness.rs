@@ -171,6 +171,11 @@ impl Api {
         self.answer(request.expect("a request")).await
     }
 
+    /// Posts `object` to `path`.
+    pub async fn post(&self, path: &str, object: &Value) -> Result<Value, Refusal> {
+        self.send(Method::POST, path, Some(object)).await
+    }
+
     /// Reads what is at `path`.
     pub async fn get(&self, path: &str) -> Value {
         self.send(Method::GET, path, None)
