@@ -3,6 +3,8 @@
 
 #[path = "cases/mod.rs"]
 mod cases;
+#[path = "api/cel.rs"]
+mod cel;
 #[path = "api/columns.rs"]
 mod columns;
 #[path = "api/harness.rs"]
