@@ -15,3 +15,5 @@ mod refusals;
 mod roles;
 #[path = "api/status.rs"]
 mod status;
+#[path = "api/stored.rs"]
+mod stored;

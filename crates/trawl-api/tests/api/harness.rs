@@ -118,6 +118,16 @@ pub fn plural(object: &Value) -> &'static str {
     }
 }
 
+/// Whether `stored` holds all that was sent; it may hold defaults besides.
+pub fn holds(stored: &Value, sent: &Value) -> bool {
+    match (stored, sent) {
+        (Value::Object(stored), Value::Object(sent)) => sent
+            .iter()
+            .all(|(key, sent)| stored.get(key).is_some_and(|stored| holds(stored, sent))),
+        _ => stored == sent,
+    }
+}
+
 impl Api {
     fn collection(&self, plural: &str) -> String {
         format!(
@@ -174,6 +184,12 @@ impl Api {
     /// Posts `object` to `path`.
     pub async fn post(&self, path: &str, object: &Value) -> Result<Value, Refusal> {
         self.send(Method::POST, path, Some(object)).await
+    }
+
+    /// Replaces what is at `path`, strictly.
+    pub async fn put(&self, path: &str, object: &Value) -> Result<Value, Refusal> {
+        let path = format!("{path}?fieldValidation=Strict");
+        self.send(Method::PUT, &path, Some(object)).await
     }
 
     /// Reads what is at `path`.

@@ -4,7 +4,7 @@ use serde_json::{Value, json};
 
 use crate::{
     cases::{self, Case},
-    harness::{Api, Refusal, in_namespace},
+    harness::{Api, Refusal, holds, in_namespace},
 };
 
 /// Describes what is wrong with an answer that should be a refusal that names the field.
@@ -53,16 +53,6 @@ async fn every_sample_applies_as_it_stands() {
         }
     })
     .await;
-}
-
-/// Whether `stored` holds all that was sent; it may hold defaults besides.
-fn holds(stored: &Value, sent: &Value) -> bool {
-    match (stored, sent) {
-        (Value::Object(stored), Value::Object(sent)) => sent
-            .iter()
-            .all(|(key, sent)| stored.get(key).is_some_and(|stored| holds(stored, sent))),
-        _ => stored == sent,
-    }
 }
 
 #[tokio::test]
