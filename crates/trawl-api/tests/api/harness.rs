@@ -73,9 +73,13 @@ async fn install(client: &Client) {
             "/apis/apiextensions.k8s.io/v1/customresourcedefinitions/{}",
             definition.name
         );
-        api.apply(&path, "trawl-api-tests", &definition.value)
-            .await
-            .expect("the definition installs");
+        // By force: on a control plane that is kept, earlier definitions may belong to other tests.
+        api.apply_to(
+            &format!("{path}?fieldManager=trawl-api-tests&force=true&fieldValidation=Strict"),
+            &definition.value,
+        )
+        .await
+        .expect("the definition installs");
         for attempt in 0.. {
             let crd = api
                 .send(Method::GET, &path, None)
