@@ -152,7 +152,7 @@ func rules(schema *apiextensions.JSONSchemaProps, context *validation.CELSchemaC
 			Evaluations: evaluations,
 			Cost:        cost,
 		})
-		definition.Total += cost
+		definition.Total += cost + result.MessageExpressionMaxCost
 	}
 	return nil
 }
