@@ -103,4 +103,6 @@ pub(crate) fn sorted(value: Value) -> Value {
 }
 
 #[cfg(test)]
+mod surface;
+#[cfg(test)]
 mod tests;

@@ -24,6 +24,7 @@ mod capture_policy;
 mod network_tap;
 mod network_tap_status;
 mod port_mirror;
+mod words;
 
 pub use capture_job::*;
 pub use capture_job_status::*;

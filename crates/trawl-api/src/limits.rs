@@ -11,6 +11,8 @@ pub struct DurationRange {
     pub min_text: &'static str,
     /// Longest, as it is written in a message.
     pub max_text: &'static str,
+    /// Examples within the range, for messages.
+    pub examples: &'static str,
     /// Shortest.
     pub min: Duration,
     /// Longest.
@@ -18,29 +20,46 @@ pub struct DurationRange {
 }
 
 impl DurationRange {
-    const fn new(min_text: &'static str, min: Duration, max_text: &'static str, max: Duration) -> Self {
+    const fn new(
+        (min_text, min): (&'static str, Duration),
+        (max_text, max): (&'static str, Duration),
+        examples: &'static str,
+    ) -> Self {
         Self {
             min_text,
             max_text,
+            examples,
             min,
             max,
         }
     }
 }
 
-/// Duration of a capture, and cooldown of a policy.
-pub const CAPTURE_DURATION: DurationRange = DurationRange::new("1s", Duration::from_secs(1), "1h", HOUR);
+const SECOND: Duration = Duration::from_secs(1);
+const MINUTE: Duration = Duration::from_secs(60);
+
+/// Duration of a capture.
+pub const CAPTURE_DURATION: DurationRange = DurationRange::new(("1s", SECOND), ("1h", HOUR), "30s, 5m or 1h");
 /// Time between two captures of one flow.
 pub const COOLDOWN: DurationRange = CAPTURE_DURATION;
 /// Window of a threshold.
-pub const WINDOW: DurationRange =
-    DurationRange::new("1s", Duration::from_secs(1), "15m", Duration::from_secs(15 * 60));
+pub const WINDOW: DurationRange = DurationRange::new(
+    ("1s", SECOND),
+    ("15m", MINUTE.saturating_mul(15)),
+    "30s, 1m or 15m",
+);
 /// How far a capture reaches back.
-pub const PRE_TRIGGER: DurationRange =
-    DurationRange::new("0s", Duration::ZERO, "5m", Duration::from_secs(5 * 60));
+pub const PRE_TRIGGER: DurationRange = DurationRange::new(
+    ("0s", Duration::ZERO),
+    ("5m", MINUTE.saturating_mul(5)),
+    "0s, 30s or 5m",
+);
 /// How long artifacts are kept.
-pub const RETENTION: DurationRange =
-    DurationRange::new("1h", HOUR, "30d", Duration::from_secs(30 * 24 * 3600));
+pub const RETENTION: DurationRange = DurationRange::new(
+    ("1h", HOUR),
+    ("30d", HOUR.saturating_mul(30 * 24)),
+    "12h or whole days, 7d or 30d",
+);
 
 /// Smallest `maxSize` in bytes.
 pub const MIN_SIZE: u64 = 1 << 20;
@@ -56,6 +75,8 @@ pub const MAX_FILTER: usize = 1024;
 pub const MAX_INTERFACE: usize = 15;
 /// Longest name of an object, and of a node.
 pub const MAX_NAME: usize = 253;
+/// Longest UID of an object.
+pub const MAX_UID: usize = 128;
 /// Longest name of a switch port.
 pub const MAX_PORT: usize = 64;
 /// Most source ports of a mirror.
@@ -68,3 +89,9 @@ pub const MAX_LIST: usize = 64;
 pub const MAX_WORD: usize = 128;
 /// Longest duration as text.
 pub const MAX_DURATION_TEXT: usize = 32;
+/// Longest reference to site-specific content.
+pub const MAX_REFERENCE: usize = 512;
+/// Most labels, and most expressions, of a node selector; most entries of a list of resources.
+pub const MAX_SELECTOR: usize = 16;
+/// Most values of one expression of a node selector.
+pub const MAX_VALUES: usize = 64;

@@ -1,11 +1,11 @@
 //! CaptureJob.
 
 use super::{
-    cel,
+    Kind, cel,
     node::{Node, Rule},
     shared,
 };
-use crate::limits;
+use crate::{limits, words};
 
 /// Lays the limits of CaptureJob over its derived schema.
 pub fn overlay(root: &mut Node<'_>) {
@@ -29,7 +29,7 @@ pub fn overlay(root: &mut Node<'_>) {
     spec.rule(
         Rule::new(
             "self.requestType != 'Manual' || has(self.targetNode)",
-            "is required when requestType is Manual",
+            words::required_when("requestType", "Manual"),
         )
         .names(".targetNode")
         .required(),
@@ -52,16 +52,27 @@ fn immutable(spec: &mut Node<'_>) {
         ".trigger",
         ".deduplicationKey",
     ] {
-        shared::immutable(spec, field, cel::unchanged(field.trim_start_matches('.')));
+        shared::immutable(
+            spec,
+            Kind::CaptureJob,
+            field,
+            cel::unchanged(field.trim_start_matches('.')),
+        );
     }
     for field in [".duration", ".preTrigger"] {
         shared::immutable(
             spec,
+            Kind::CaptureJob,
             field,
             cel::unchanged_by(field.trim_start_matches('.'), cel::short_duration),
         );
     }
-    shared::immutable(spec, ".maxSize", cel::quantity_unchanged("maxSize"));
+    shared::immutable(
+        spec,
+        Kind::CaptureJob,
+        ".maxSize",
+        cel::quantity_unchanged("maxSize"),
+    );
 }
 
 fn trigger(trigger: &mut Node<'_>) {
@@ -76,23 +87,25 @@ fn trigger(trigger: &mut Node<'_>) {
     for address in ["sourceIP", "destinationIP"] {
         flow.at(address)
             .length(1, 45)
-            .rule(Rule::new("isIP(self)", "must be an IP address"));
+            .rule(Rule::new("isIP(self)", words::ADDRESS));
     }
     for port in ["sourcePort", "destinationPort"] {
         flow.at(port).range(0, 65_535);
     }
-    flow.at("protocol").length(1, 16).pattern("^[A-Za-z0-9-]+$");
+    flow.at("protocol")
+        .length(1, 16)
+        .form("^[A-Za-z0-9-]+$", words::PROTOCOL);
     flow.at("communityID")
         .length(1, 64)
-        .pattern("^[0-9]+:[A-Za-z0-9+/=]+$");
+        .form("^[0-9]+:[A-Za-z0-9+/=]+$", words::COMMUNITY_ID);
 
     let mut alert = trigger.at("suricata");
     alert.at("severity").range(1, 4);
-    shared::word(&mut alert.at("category"));
+    shared::recorded_word(&mut alert, ".category");
     alert.at("message").length(0, 512);
 
     let mut drop = trigger.at("hubble");
-    shared::word(&mut drop.at("dropReason"));
+    shared::recorded_word(&mut drop, ".dropReason");
     shared::namespace(&mut drop.at("sourceNamespace"));
     shared::namespace(&mut drop.at("destinationNamespace"));
 }
@@ -102,7 +115,7 @@ fn status(status: &mut Node<'_>) {
         status.at(counter).counter();
     }
     shared::uid(&mut status.at("resolvedTapUID"));
-    shared::interface(&mut status.at("resolvedInterface"));
+    shared::reported_interface(&mut status.at("resolvedInterface"));
     shared::local_ref(&mut status.at("runnerJobRef"));
     shared::sha256(&mut status.at("sha256"));
 

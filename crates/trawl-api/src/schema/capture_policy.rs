@@ -4,7 +4,7 @@ use super::{
     node::{Node, Rule},
     shared,
 };
-use crate::limits;
+use crate::{limits, words};
 
 /// Text in which every brace belongs to one of the closed list of placeholders.
 const TEMPLATE: &str = r"^([^{}]|\{\{ *((source|destination)\.(ip|port)|protocol|suricata\.(ruleID|severity|category)|hubble\.(dropReason|sourceNamespace|destinationNamespace)) *\}\})*$";
@@ -25,7 +25,7 @@ pub fn overlay(root: &mut Node<'_>) {
                 format!(
                     r"self.trigger.type != '{other}' || !has(self.capture.filterTemplate) || !self.capture.filterTemplate.matches(r'\{{\{{ *{source}\.')"
                 ),
-                format!("{source} placeholders have no value for a {other} trigger"),
+                words::no_value(source, other),
             )
             .names(".capture.filterTemplate"),
         );
@@ -59,7 +59,7 @@ fn bounds(capture: &mut Node<'_>) {
     capture.rule(
         Rule::new(
             format!("!has(self.filterTemplate) || self.filterTemplate.matches(r'{TEMPLATE}')"),
-            "braces may only form one of the placeholders {{source.ip}}, {{source.port}}, {{destination.ip}}, {{destination.port}}, {{protocol}}, {{suricata.ruleID}}, {{suricata.severity}}, {{suricata.category}}, {{hubble.dropReason}}, {{hubble.sourceNamespace}}, {{hubble.destinationNamespace}}",
+            words::TEMPLATE,
         )
         .names(".filterTemplate"),
     );

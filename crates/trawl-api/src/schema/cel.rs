@@ -6,9 +6,10 @@ use crate::limits::DurationRange;
 pub const DURATION_PATTERN: &str =
     r"^([0-9]{1,5}d|0|(([0-9]{1,10}(\.[0-9]{0,9})?|\.[0-9]{1,9})(ns|us|µs|μs|ms|s|m|h))+)$";
 
-/// Form of a Kubernetes quantity; what it comes to is a rule's business.
+/// Form of a Kubernetes quantity that is an amount of a resource: not negative, not finer than 10^-9 and not larger
+/// than [`crate::validation`] can compare.
 pub const QUANTITY_PATTERN: &str =
-    r"^[+-]?([0-9]{1,18}(\.[0-9]{0,9})?|\.[0-9]{1,9})([KMGTPE]i|[numkMGTPE]|[eE][+-]?[0-9]{1,2})?$";
+    r"^\+?([0-9]{1,12}(\.[0-9]{0,6})?|\.[0-9]{1,6})([KMGTP]i|[mkMGTP]|[eE]\+?[0-9])?$";
 
 /// Whether the duration `field`, which has the form of [`DURATION_PATTERN`], is within `range`. CEL's `duration` knows
 /// no days, and building hours out of them would have no bounded cost, so whole days are compared as numbers.
@@ -22,14 +23,22 @@ pub fn within(field: &str, range: DurationRange) -> String {
     )
 }
 
-/// The value of a duration field whose range admits no day but `0d`.
+/// The value of a duration field whose range admits no day but `0d`; nothing for text that is no duration, which has
+/// its own refusal.
 pub fn short_duration(field: &str) -> String {
-    format!("({field}.endsWith('d') ? duration('0s') : duration({field}))")
+    format!(
+        "({field}.matches(r'{DURATION_PATTERN}') && !{field}.endsWith('d') ? duration({field}) : duration('0s'))"
+    )
 }
 
 /// The value of a quantity field that may be an integer or a string.
 pub fn quantity(field: &str) -> String {
     format!("quantity(string({field}))")
+}
+
+/// Whether a quantity field can be read; what cannot has its own refusal.
+pub fn is_quantity(field: &str) -> String {
+    format!("isQuantity(string({field}))")
 }
 
 /// Whether an optional field is as it was, in presence and in value.
@@ -52,5 +61,5 @@ pub fn quantity_unchanged(field: &str) -> String {
         quantity(&format!("self.{field}")),
         quantity(&format!("oldSelf.{field}")),
     );
-    format!("{new}.compareTo({old}) == 0")
+    format!("isQuantity(string(self.{field})) && {new}.compareTo({old}) == 0")
 }

@@ -2,6 +2,8 @@
 
 use serde_json::{Value, json};
 
+use crate::words;
+
 /// A CEL rule of the schema, with the field that its refusal names.
 #[derive(Clone, Debug)]
 pub struct Rule {
@@ -121,11 +123,17 @@ impl<'a> Node<'a> {
     pub fn bytes(&mut self, max: usize) -> &mut Self {
         self.set("maxLength", max).rule(Rule::new(
             format!("size(bytes(self)) <= {max}"),
-            format!("must be at most {max} bytes"),
+            words::at_most_bytes(max),
         ))
     }
 
-    /// Regular expression of a string.
+    /// Regular expression of a string that people write. A refusal by `pattern` would show the expression; a rule says
+    /// in words what is allowed.
+    pub fn form(&mut self, pattern: &str, message: impl Into<String>) -> &mut Self {
+        self.rule(Rule::new(format!("self.matches(r'{pattern}')"), message))
+    }
+
+    /// Regular expression of a string that only Trawl writes.
     pub fn pattern(&mut self, pattern: &str) -> &mut Self {
         self.set("pattern", pattern)
     }

@@ -2,13 +2,16 @@
 
 use serde_json::{Map, Value, json};
 
-/// Walks the whole schema: no `nullable` (a `null` would satisfy `has()`), no `title`, no unsigned formats, integer
-/// bounds as integers.
+/// Walks the whole schema: no `nullable` (a `null` would satisfy `has()`) and no `null` among the words of an enum, no
+/// `title`, no unsigned formats, integer bounds as integers.
 pub fn normalize(schema: &mut Value) {
     match schema {
         Value::Object(map) => {
             drop_keyword(map, "nullable");
             drop_keyword(map, "title");
+            if let Some(Value::Array(words)) = map.get_mut("enum") {
+                words.retain(|word| !word.is_null());
+            }
             widen_unsigned(map);
             for keyword in ["minimum", "maximum"] {
                 if let Some(n) = map.get(keyword).and_then(Value::as_f64) {

@@ -1,10 +1,11 @@
 //! PortMirror.
 
 use super::{
+    Kind,
     node::{Node, Rule},
     shared,
 };
-use crate::limits;
+use crate::{limits, words};
 
 /// Port names of switches, such as `ether1` or `sfp-sfpplus2`.
 const PORT: &str = r"^[A-Za-z0-9][A-Za-z0-9._/-]*$";
@@ -16,16 +17,16 @@ pub fn overlay(root: &mut Node<'_>) {
     spec.at("sources").items(1, limits::MAX_SOURCES).is_set();
     port(&mut spec.at("sources.[]"));
     port(&mut spec.at("target"));
-    spec.rule(
-        Rule::new(
-            "!(self.target in self.sources)",
-            "must not be one of sources: a port that mirrors itself is a loop",
-        )
-        .names(".target"),
-    );
-    shared::immutable(&mut spec, ".provider", "self.provider == oldSelf.provider".into());
+    spec.rule(Rule::new("!(self.target in self.sources)", words::LOOP).names(".target"));
     shared::immutable(
         &mut spec,
+        Kind::PortMirror,
+        ".provider",
+        "self.provider == oldSelf.provider".into(),
+    );
+    shared::immutable(
+        &mut spec,
+        Kind::PortMirror,
         ".deviceRef",
         "self.deviceRef == oldSelf.deviceRef".into(),
     );
@@ -40,5 +41,5 @@ pub fn overlay(root: &mut Node<'_>) {
 }
 
 fn port(node: &mut Node<'_>) {
-    node.length(1, limits::MAX_PORT).pattern(PORT);
+    node.length(1, limits::MAX_PORT).form(PORT, words::port());
 }

@@ -3,13 +3,14 @@
 use serde_json::json;
 
 use super::{
-    cel,
+    Kind, cel,
     node::{Node, Rule},
 };
 use crate::{
     MAX_MESSAGE_BYTES,
     conditions::MAX_REASON_BYTES,
     limits::{self, DurationRange},
+    words,
 };
 
 const DNS_SUBDOMAIN: &str = r"^[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*$";
@@ -21,11 +22,15 @@ const SHA256: &str = r"^[a-f0-9]{64}$";
 const SHA256_FORM: &str = r"^sha256:[a-f0-9]{64}$";
 /// A quantity with at most six decimal places and no suffix below `m`.
 const SIZE: &str = r"^\+?([0-9]{1,16}(\.[0-9]{0,6})?|\.[0-9]{1,6})([KMGTPE]i|[mkMGTPE]|[eE]\+?[0-9]{1,2})?$";
-/// Longest UID.
-const MAX_UID: usize = 128;
 
 /// Name of an object or node.
 pub fn name(node: &mut Node<'_>) {
+    node.length(1, limits::MAX_NAME)
+        .form(DNS_SUBDOMAIN, words::name());
+}
+
+/// Name of a node in a long list that only Trawl writes.
+pub fn reported_name(node: &mut Node<'_>) {
     node.length(1, limits::MAX_NAME).pattern(DNS_SUBDOMAIN);
 }
 
@@ -37,22 +42,42 @@ pub fn local_ref(node: &mut Node<'_>) {
 
 /// Namespace.
 pub fn namespace(node: &mut Node<'_>) {
-    node.length(1, 63).pattern(DNS_LABEL);
+    node.length(1, 63).form(DNS_LABEL, words::namespace());
 }
 
 /// UID of an object.
 pub fn uid(node: &mut Node<'_>) {
-    node.length(1, MAX_UID);
+    node.length(1, limits::MAX_UID);
 }
 
 /// Linux interface name.
 pub fn interface(node: &mut Node<'_>) {
+    node.length(1, limits::MAX_INTERFACE)
+        .form(INTERFACE, words::interface());
+}
+
+/// Linux interface name in a status.
+pub fn reported_interface(node: &mut Node<'_>) {
     node.length(1, limits::MAX_INTERFACE).pattern(INTERFACE);
 }
 
 /// A word of another system, such as a category: printable ASCII.
 pub fn word(node: &mut Node<'_>) {
-    node.length(1, limits::MAX_WORD).pattern(WORD);
+    node.length(1, limits::MAX_WORD).form(WORD, words::word());
+}
+
+/// A word that comes out of recorded traffic. The rule stands on the parent, because the API server repeats the value
+/// of a field that breaks a rule of its own.
+pub fn recorded_word(parent: &mut Node<'_>, field: &'static str) {
+    let name = field.trim_start_matches('.');
+    parent.at(name).length(1, limits::MAX_WORD);
+    parent.rule(
+        Rule::new(
+            format!("!has(self.{name}) || self.{name}.matches(r'{WORD}')"),
+            words::word(),
+        )
+        .names(field),
+    );
 }
 
 /// Lower-case hex of a SHA-256.
@@ -62,6 +87,11 @@ pub fn sha256(node: &mut Node<'_>) {
 
 /// `sha256:` and the hex.
 pub fn sha256_form(node: &mut Node<'_>) {
+    node.length(71, 71).form(SHA256_FORM, words::SHA256_FORM);
+}
+
+/// `sha256:` and the hex, in a status.
+pub fn reported_sha256_form(node: &mut Node<'_>) {
     node.length(71, 71).pattern(SHA256_FORM);
 }
 
@@ -73,23 +103,14 @@ pub fn duration(node: &mut Node<'_>, range: DurationRange) {
         cel::within("self", range)
     );
     node.length(1, limits::MAX_DURATION_TEXT)
-        .pattern(cel::DURATION_PATTERN)
-        .rule(Rule::new(
-            rule,
-            format!(
-                "must be a duration from {} to {}, such as 30s, 5m, 1h30m or whole days such as 7d",
-                range.min_text, range.max_text
-            ),
-        ));
+        .rule(Rule::new(rule, words::duration(range)));
 }
 
 /// `snaplen`: whole packets, or a length.
 pub fn snaplen(node: &mut Node<'_>) {
     let (min, max) = (limits::MIN_SNAPLEN, limits::MAX_SNAPLEN);
-    node.range(0, max.into()).rule(Rule::new(
-        format!("self == 0 || self >= {min}"),
-        format!("must be 0 (whole packets) or {min} to {max}"),
-    ));
+    node.range(0, max.into())
+        .rule(Rule::new(format!("self == 0 || self >= {min}"), words::snaplen()));
 }
 
 /// `maxSize`: a quantity of whole bytes within the limits. `isInteger()` is false for `1.5Mi`, so the nearest whole
@@ -101,7 +122,7 @@ pub fn max_size(node: &mut Node<'_>) {
         format!(
             "isQuantity(string(self)) && {value}.compareTo(quantity('1Mi')) >= 0 && {value}.compareTo(quantity('1Gi')) <= 0 && {value}.sub(int({value}.asApproximateFloat() + 0.5)).compareTo(quantity('0')) == 0"
         ),
-        "must be a quantity of whole bytes from 1Mi to 1Gi",
+        words::max_size(),
     ));
 }
 
@@ -109,7 +130,7 @@ pub fn max_size(node: &mut Node<'_>) {
 pub fn time(node: &mut Node<'_>) {
     node.rule(Rule::new(
         "self >= timestamp('1970-01-01T00:00:00Z') && self < timestamp('9999-01-01T00:00:00Z')",
-        "must be a time in RFC 3339 form between 1970 and 9999",
+        words::TIME,
     ));
 }
 
@@ -120,13 +141,10 @@ pub fn filter(parent: &mut Node<'_>, field: &'static str) {
     let max = limits::MAX_FILTER;
     parent.at(name).set("maxLength", max);
     for (holds, message) in [
-        (
-            format!("size(bytes(self.{name})) <= {max}"),
-            format!("must be at most {max} bytes"),
-        ),
+        (format!("size(bytes(self.{name})) <= {max}"), words::filter_size()),
         (
             format!(r"self.{name}.matches(r'^[\x20-\x7e]*$')"),
-            "must be printable ASCII".to_owned(),
+            words::PRINTABLE.to_owned(),
         ),
     ] {
         parent.rule(Rule::new(format!("!has(self.{name}) || {holds}"), message).names(field));
@@ -158,7 +176,7 @@ pub fn branch(union: &mut Node<'_>, tag: &str, value: &str, field: &'static str)
         .rule(
             Rule::new(
                 format!("self.{tag} != '{value}' || has(self.{name})"),
-                format!("is required when {tag} is {value}"),
+                words::required_when(tag, value),
             )
             .names(field)
             .required(),
@@ -166,7 +184,7 @@ pub fn branch(union: &mut Node<'_>, tag: &str, value: &str, field: &'static str)
         .rule(
             Rule::new(
                 format!("self.{tag} == '{value}' || !has(self.{name})"),
-                format!("is allowed only when {tag} is {value}"),
+                words::allowed_only_when(tag, value),
             )
             .names(field)
             .forbidden(),
@@ -174,12 +192,6 @@ pub fn branch(union: &mut Node<'_>, tag: &str, value: &str, field: &'static str)
 }
 
 /// A parent rule that refuses a change of `field`; a rule on the field itself would not see it appear or vanish.
-pub fn immutable(parent: &mut Node<'_>, field: &'static str, unchanged: String) {
-    parent.rule(
-        Rule::new(
-            unchanged,
-            format!("{} is immutable", field.trim_start_matches('.')),
-        )
-        .names(field),
-    );
+pub fn immutable(parent: &mut Node<'_>, kind: Kind, field: &'static str, unchanged: String) {
+    parent.rule(Rule::new(unchanged, words::immutable(kind)).names(field));
 }

@@ -2,12 +2,10 @@
 
 use std::time::Duration;
 
-use super::{
-    FieldProblem,
-    checks::{self, Problems},
-};
+use super::{FieldProblem, checks::Problems};
 use crate::{
     CaptureBounds, CapturePolicySpec, HubbleDropTrigger, SuricataAlertTrigger, Trigger, TriggerType, limits,
+    words,
 };
 
 impl CapturePolicySpec {
@@ -60,8 +58,8 @@ fn trigger(problems: &mut Problems, trigger: &Trigger) {
             "spec.trigger.hubbleDrop",
         ),
     ] {
-        let tag = format!("spec.trigger.type is {type_:?}");
-        problems.branch(present, trigger.type_ == type_, field, &tag);
+        let wanted = trigger.type_ == type_;
+        problems.branch(present, wanted, field, "type", &format!("{type_:?}"));
     }
     if let Some(alert) = &trigger.suricata_alert {
         suricata(problems, alert);
@@ -73,11 +71,11 @@ fn trigger(problems: &mut Problems, trigger: &Trigger) {
 
 fn suricata(problems: &mut Problems, alert: &SuricataAlertTrigger) {
     let field = "spec.trigger.suricataAlert";
-    problems.one_to(&format!("{field}.severities"), &alert.severities, 1, 4);
+    problems.set(&format!("{field}.severities"), &alert.severities, 1, 4);
     for (index, severity) in alert.severities.iter().enumerate() {
         problems.range(&format!("{field}.severities[{index}]"), *severity, 1, 4);
     }
-    problems.one_to(
+    problems.set(
         &format!("{field}.ruleIDs"),
         &alert.rule_ids,
         0,
@@ -90,13 +88,9 @@ fn hubble(problems: &mut Problems, drop: &HubbleDropTrigger) {
     let field = "spec.trigger.hubbleDrop";
     words(problems, &format!("{field}.reasons"), &drop.reasons, 1);
     let namespaces = format!("{field}.sourceNamespaces");
-    problems.one_to(&namespaces, &drop.source_namespaces, 0, limits::MAX_LIST);
+    problems.set(&namespaces, &drop.source_namespaces, 0, limits::MAX_LIST);
     for (index, namespace) in drop.source_namespaces.iter().enumerate() {
-        problems.require(
-            checks::is_label(namespace),
-            format!("{namespaces}[{index}]"),
-            "must be the name of a namespace",
-        );
+        problems.namespace(format!("{namespaces}[{index}]"), namespace);
     }
     if let Some(threshold) = &drop.threshold {
         problems.range(&format!("{field}.threshold.count"), threshold.count, 1, 10_000);
@@ -109,15 +103,9 @@ fn hubble(problems: &mut Problems, drop: &HubbleDropTrigger) {
 }
 
 fn words(problems: &mut Problems, field: &str, list: &[String], min: usize) {
-    problems.one_to(field, list, min, limits::MAX_LIST);
-    let max = limits::MAX_WORD;
+    problems.set(field, list, min, limits::MAX_LIST);
     for (index, word) in list.iter().enumerate() {
-        let holds = (1..=max).contains(&word.len()) && word.bytes().all(|b| (0x20..=0x7e).contains(&b));
-        problems.require(
-            holds,
-            format!("{field}[{index}]"),
-            format!("must be 1 to {max} bytes of printable ASCII"),
-        );
+        problems.word(format!("{field}[{index}]"), word);
     }
 }
 
@@ -154,25 +142,32 @@ const HUBBLE_PLACEHOLDERS: [&str; 3] = [
 
 fn template(problems: &mut Problems, spec: &CapturePolicySpec) {
     let field = "spec.capture.filterTemplate";
-    let special = match spec.trigger.type_ {
-        TriggerType::SuricataAlert => SURICATA_PLACEHOLDERS,
-        TriggerType::HubbleDrop => HUBBLE_PLACEHOLDERS,
+    let event = format!("{:?}", spec.trigger.type_);
+    let foreign = match spec.trigger.type_ {
+        TriggerType::SuricataAlert => "hubble",
+        TriggerType::HubbleDrop => "suricata",
     };
+    let mut has_value = true;
     let mut rest = spec.capture.filter_template.as_deref().unwrap_or_default();
     while let Some(start) = rest.find(['{', '}']) {
         let inner = rest[start..]
             .strip_prefix("{{")
             .and_then(|tail| tail.split_once("}}"));
-        let Some((name, tail)) = inner else {
-            return problems.add(field, "must have braces only around placeholders");
+        let known = inner.map(|(name, _)| name.trim_matches(' ')).filter(|name| {
+            [
+                &FLOW_PLACEHOLDERS[..],
+                &SURICATA_PLACEHOLDERS,
+                &HUBBLE_PLACEHOLDERS,
+            ]
+            .iter()
+            .any(|list| list.contains(name))
+        });
+        let (Some(name), Some((_, tail))) = (known, inner) else {
+            problems.add(field, words::TEMPLATE);
+            break;
         };
-        let name = name.trim_matches(' ');
-        if !FLOW_PLACEHOLDERS.contains(&name) && !special.contains(&name) {
-            return problems.add(
-                field,
-                "must use only placeholders that the trigger has a value for",
-            );
-        }
+        has_value &= !name.starts_with(foreign);
         rest = tail;
     }
+    problems.require(has_value, field, words::no_value(foreign, &event));
 }

@@ -1,12 +1,12 @@
 //! Checks that several kinds share.
 
-use std::collections::HashSet;
-use std::hash::Hash;
+use std::{collections::HashSet, fmt, hash::Hash};
 
 use super::FieldProblem;
 use crate::{
     ByteSize, GoDuration,
     limits::{self, DurationRange},
+    words,
 };
 
 /// Collects problems.
@@ -31,37 +31,55 @@ impl Problems {
         }
     }
 
+    /// A requirement whose refusal says what was found; never for what may be secret.
+    pub fn require_found(
+        &mut self,
+        holds: bool,
+        field: impl Into<String>,
+        found: impl fmt::Display,
+        words: impl fmt::Display,
+    ) {
+        if !holds {
+            self.add(field, format!("is {found}, but {words}"));
+        }
+    }
+
     /// Name of an object or node.
     pub fn name(&mut self, field: &str, name: &str) {
-        let max = limits::MAX_NAME;
-        self.require(
-            is_subdomain(name),
-            field,
-            format!("must be a DNS subdomain of 1 to {max} lower-case characters"),
-        );
+        self.require(is_subdomain(name), field, words::name());
+    }
+
+    pub fn namespace(&mut self, field: impl Into<String>, name: &str) {
+        self.require(is_label(name), field, words::namespace());
     }
 
     pub fn interface(&mut self, field: &str, name: &str) {
-        let max = limits::MAX_INTERFACE;
         let plain = |b: u8| b.is_ascii_alphanumeric() || b == b'_';
-        let holds = !name.is_empty()
-            && name.len() <= max
-            && plain(name.as_bytes()[0])
+        let holds = name.bytes().next().is_some_and(plain)
+            && name.len() <= limits::MAX_INTERFACE
             && name.bytes().all(|b| plain(b) || b == b'.' || b == b'-');
+        self.require(holds, field, words::interface());
+    }
+
+    /// A word of another system, such as a category.
+    pub fn word(&mut self, field: impl Into<String>, word: &str) {
+        let holds = (1..=limits::MAX_WORD).contains(&word.len()) && is_printable(word);
+        self.require(holds, field, words::word());
+    }
+
+    /// Text of `min` to `max` characters.
+    pub fn length(&mut self, field: impl Into<String>, text: &str, min: usize, max: usize) {
+        let length = text.chars().count();
         self.require(
-            holds,
+            (min..=max).contains(&length),
             field,
-            format!("must be a Linux interface name of 1 to {max} bytes: letters, digits, _ . and -"),
+            format!("has {length} characters, but must have {min} to {max}"),
         );
     }
 
     pub fn duration(&mut self, field: &str, value: &GoDuration, range: DurationRange) {
         let holds = (range.min..=range.max).contains(&value.get());
-        self.require(
-            holds,
-            field,
-            format!("must be from {} to {}", range.min_text, range.max_text),
-        );
+        self.require_found(holds, field, value, words::duration(range));
     }
 
     pub fn optional_duration(&mut self, field: &str, value: Option<&GoDuration>, range: DurationRange) {
@@ -72,58 +90,66 @@ impl Problems {
 
     pub fn max_size(&mut self, field: &str, value: &ByteSize) {
         let holds = (limits::MIN_SIZE..=limits::MAX_SIZE).contains(&value.bytes());
-        self.require(holds, field, "must be from 1Mi to 1Gi");
+        self.require_found(holds, field, value, words::max_size());
     }
 
     pub fn snaplen(&mut self, field: &str, value: i32) {
-        let (min, max) = (limits::MIN_SNAPLEN, limits::MAX_SNAPLEN);
-        let holds = value == 0 || (min..=max).contains(&value);
-        self.require(
-            holds,
-            field,
-            format!("must be 0 (whole packets) or {min} to {max}"),
-        );
+        let holds = value == 0 || (limits::MIN_SNAPLEN..=limits::MAX_SNAPLEN).contains(&value);
+        self.require_found(holds, field, value, words::snaplen());
     }
 
+    /// A filter or a template; neither is ever repeated.
     pub fn filter(&mut self, field: &str, text: Option<&str>) {
-        let max = limits::MAX_FILTER;
         let text = text.unwrap_or_default();
-        self.require(text.len() <= max, field, format!("must be at most {max} bytes"));
+        let size = text.len();
         self.require(
-            text.bytes().all(|b| (0x20..=0x7e).contains(&b)),
+            size <= limits::MAX_FILTER,
             field,
-            "must be printable ASCII",
+            format!("has {size} bytes, but {}", words::filter_size()),
         );
+        self.require(is_printable(text), field, words::PRINTABLE);
     }
 
     pub fn sha256_form(&mut self, field: &str, text: &str) {
-        self.require(
-            is_sha256_form(text),
-            field,
-            "must be sha256: and 64 lower-case hex digits",
-        );
+        self.require(is_sha256_form(text), field, words::SHA256_FORM);
     }
 
-    pub fn one_to<T: Eq + Hash>(&mut self, field: &str, list: &[T], min: usize, max: usize) {
-        let holds = (min..=max).contains(&list.len());
-        self.require(holds, field, format!("must have {min} to {max} entries"));
-        let distinct: HashSet<&T> = list.iter().collect();
-        self.require(distinct.len() == list.len(), field, "must not have duplicates");
+    /// A set of `min` to `max` entries.
+    pub fn set<T: Eq + Hash>(&mut self, field: &str, list: &[T], min: usize, max: usize) {
+        self.entries(field, list.len(), min, max);
+        let mut seen = HashSet::new();
+        for (index, entry) in list.iter().enumerate() {
+            self.require(
+                seen.insert(entry),
+                format!("{field}[{index}]"),
+                "repeats an earlier entry: remove it",
+            );
+        }
+    }
+
+    pub fn entries(&mut self, field: &str, count: usize, min: usize, max: usize) {
+        self.require(
+            (min..=max).contains(&count),
+            field,
+            format!("has {count} entries, but must have {min} to {max}"),
+        );
     }
 
     pub fn range(&mut self, field: &str, value: i32, min: i32, max: i32) {
-        self.require(
-            (min..=max).contains(&value),
-            field,
-            format!("must be from {min} to {max}"),
-        );
+        let holds = (min..=max).contains(&value);
+        self.require_found(holds, field, value, format_args!("must be from {min} to {max}"));
     }
 
-    /// The branch of a closed union is there exactly when its tag says so.
-    pub fn branch(&mut self, present: bool, wanted: bool, field: &str, tag: &str) {
-        self.require(present || !wanted, field, format!("is required when {tag}"));
-        self.require(!present || wanted, field, format!("is allowed only when {tag}"));
+    /// The branch of a closed union is there exactly when `tag` is `value`.
+    pub fn branch(&mut self, present: bool, wanted: bool, field: &str, tag: &str, value: &str) {
+        self.require(present || !wanted, field, words::required_when(tag, value));
+        self.require(!present || wanted, field, words::allowed_only_when(tag, value));
     }
+}
+
+/// Printable ASCII.
+fn is_printable(text: &str) -> bool {
+    text.bytes().all(|b| (0x20..=0x7e).contains(&b))
 }
 
 /// A DNS label of at most 63 characters.

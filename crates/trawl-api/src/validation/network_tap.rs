@@ -4,14 +4,17 @@ use std::collections::BTreeMap;
 
 use k8s_openapi::{
     api::core::v1::ResourceRequirements,
-    apimachinery::pkg::{api::resource::Quantity, apis::meta::v1::LabelSelector},
+    apimachinery::pkg::{
+        api::resource::Quantity,
+        apis::meta::v1::{LabelSelector, LabelSelectorRequirement},
+    },
 };
 
 use super::{
     FieldProblem,
     checks::{self, Problems},
 };
-use crate::{AnalyzerConfig, InterfaceSource, NetworkTapSpec, TapType, quantities::nanos};
+use crate::{AnalyzerConfig, InterfaceSource, NetworkTapSpec, TapType, limits, quantities::nanos, words};
 
 impl NetworkTapSpec {
     /// Every rule that this spec breaks; empty when it is sound.
@@ -25,12 +28,8 @@ impl NetworkTapSpec {
             ),
             (TapType::NodeInterface, &self.node_interface, "spec.nodeInterface"),
         ] {
-            problems.branch(
-                source.is_some(),
-                self.type_ == type_,
-                field,
-                &format!("spec.type is {type_:?}"),
-            );
+            let wanted = self.type_ == type_;
+            problems.branch(source.is_some(), wanted, field, "type", &format!("{type_:?}"));
             if let Some(source) = source {
                 interface_source(&mut problems, field, source);
             }
@@ -39,7 +38,7 @@ impl NetworkTapSpec {
         problems.require(
             suricata.enabled || zeek.enabled,
             "spec.analyzers",
-            "at least one of suricata and zeek must be enabled",
+            words::ANALYZERS,
         );
         analyzer(&mut problems, "spec.analyzers.suricata", suricata);
         analyzer(&mut problems, "spec.analyzers.zeek", zeek);
@@ -57,52 +56,65 @@ impl NetworkTapSpec {
 
 fn interface_source(problems: &mut Problems, field: &str, source: &InterfaceSource) {
     problems.interface(&format!("{field}.interface"), &source.interface);
-    let field = format!("{field}.nodeSelector");
-    problems.require(!is_empty(&source.node_selector), &field, "must not be empty");
-    for (key, value) in source.node_selector.match_labels.iter().flatten() {
-        let holds = is_label_key(key) && is_label_value(value);
-        problems.require(
-            holds,
-            format!("{field}.matchLabels"),
-            "must hold label keys and label values",
-        );
-    }
-    for (index, expression) in source
-        .node_selector
-        .match_expressions
-        .iter()
-        .flatten()
-        .enumerate()
-    {
-        let field = format!("{field}.matchExpressions[{index}]");
-        problems.require(
-            is_label_key(&expression.key),
-            format!("{field}.key"),
-            "must be a label key",
-        );
-        let given = expression.values.as_ref().is_some_and(|v| !v.is_empty());
-        match expression.operator.as_str() {
-            "In" | "NotIn" => {
-                problems.require(given, format!("{field}.values"), "must be given for In and NotIn")
-            }
-            "Exists" | "DoesNotExist" => {
-                problems.require(
-                    !given,
-                    format!("{field}.values"),
-                    "must be given only for In and NotIn",
-                );
-            }
-            _ => problems.add(
-                format!("{field}.operator"),
-                "must be In, NotIn, Exists or DoesNotExist",
-            ),
+    selector(problems, &format!("{field}.nodeSelector"), &source.node_selector);
+}
+
+fn selector(problems: &mut Problems, field: &str, selector: &LabelSelector) {
+    let labels = selector.match_labels.iter().flatten();
+    let expressions = selector.match_expressions.as_deref().unwrap_or_default();
+    let empty = labels.clone().next().is_none() && expressions.is_empty();
+    problems.require(!empty, field, words::SELECTOR);
+
+    let field_of_labels = format!("{field}.matchLabels");
+    problems.entries(&field_of_labels, labels.clone().count(), 0, limits::MAX_SELECTOR);
+    let mut keys = true;
+    for (key, value) in labels {
+        keys &= is_label_key(key);
+        // The key is the way to the value; a key that is none would make the path unreadable.
+        if is_label_key(key) {
+            problems.require(
+                is_label_value(value),
+                format!("{field_of_labels}.{key}"),
+                words::LABEL_VALUE,
+            );
         }
+    }
+    problems.require(keys, field_of_labels, words::LABEL_KEYS);
+
+    let field = format!("{field}.matchExpressions");
+    problems.entries(&field, expressions.len(), 0, limits::MAX_SELECTOR);
+    for (index, expression) in expressions.iter().enumerate() {
+        self::expression(problems, &format!("{field}[{index}]"), expression);
     }
 }
 
-fn is_empty(selector: &LabelSelector) -> bool {
-    selector.match_labels.as_ref().is_none_or(BTreeMap::is_empty)
-        && selector.match_expressions.as_ref().is_none_or(Vec::is_empty)
+fn expression(problems: &mut Problems, field: &str, expression: &LabelSelectorRequirement) {
+    problems.require(
+        is_label_key(&expression.key),
+        format!("{field}.key"),
+        words::LABEL_KEY,
+    );
+    let values = expression.values.as_deref().unwrap_or_default();
+    let wanted = match expression.operator.as_str() {
+        "In" | "NotIn" => true,
+        "Exists" | "DoesNotExist" => false,
+        _ => {
+            return problems.add(
+                format!("{field}.operator"),
+                "must be In, NotIn, Exists or DoesNotExist",
+            );
+        }
+    };
+    let field = format!("{field}.values");
+    problems.require(wanted != values.is_empty(), &field, words::IN_REQUIRED);
+    problems.entries(&field, values.len(), 0, limits::MAX_VALUES);
+    for (index, value) in values.iter().enumerate() {
+        problems.require(
+            is_label_value(value),
+            format!("{field}[{index}]"),
+            words::LABEL_VALUE,
+        );
+    }
 }
 
 fn is_label_key(key: &str) -> bool {
@@ -125,41 +137,65 @@ fn is_label_value(value: &str) -> bool {
 fn analyzer(problems: &mut Problems, field: &str, config: &AnalyzerConfig) {
     resources(problems, field, config);
     if let Some(content) = &config.custom_content {
-        let pinned = content
-            .reference
-            .split_once('@')
-            .is_some_and(|(repository, digest)| {
-                let last = repository.rsplit('/').next().unwrap_or_default();
-                !last.is_empty()
-                    && !last.contains(':')
-                    && content.reference.len() <= 512
-                    && checks::is_sha256_form(digest)
-            });
         problems.require(
-            pinned,
+            is_pinned(&content.reference),
             format!("{field}.customContent.reference"),
-            "must be repository@sha256:<64 hex digits>, without a tag",
+            words::PINNED,
         );
     }
+}
+
+/// A repository, with or without a registry, and a digest; no tag.
+fn is_pinned(reference: &str) -> bool {
+    let Some((repository, digest)) = reference.split_once('@') else {
+        return false;
+    };
+    let part = |part: &str| {
+        let plain = |b: u8| b.is_ascii_lowercase() || b.is_ascii_digit();
+        part.bytes().next().is_some_and(plain)
+            && part.bytes().last().is_some_and(plain)
+            && part.bytes().all(|b| plain(b) || b"._-".contains(&b))
+    };
+    let registry = |text: &str| {
+        let (host, port) = text.split_once(':').unwrap_or((text, "0"));
+        host.bytes().next().is_some_and(|b| b.is_ascii_alphanumeric())
+            && host
+                .bytes()
+                .all(|b| b.is_ascii_alphanumeric() || b".-".contains(&b))
+            && (1..=5).contains(&port.len())
+            && port.bytes().all(|b| b.is_ascii_digit())
+    };
+    let repository = match repository.split_once('/') {
+        Some((first, rest)) => (part(first) || registry(first)) && rest.split('/').all(part),
+        None => part(repository),
+    };
+    reference.len() <= limits::MAX_REFERENCE && repository && checks::is_sha256_form(digest)
 }
 
 fn resources(problems: &mut Problems, field: &str, config: &AnalyzerConfig) {
     let empty = ResourceRequirements::default();
     let resources = config.resources.as_ref().unwrap_or(&empty);
+    let field = format!("{field}.resources");
+    for (list, amounts) in [("requests", &resources.requests), ("limits", &resources.limits)] {
+        let count = amounts.as_ref().map_or(0, BTreeMap::len);
+        problems.entries(&format!("{field}.{list}"), count, 0, limits::MAX_SELECTOR);
+        for (name, amount) in amounts.iter().flatten() {
+            let readable = nanos(&amount.0).is_some();
+            problems.require(readable, format!("{field}.{list}.{name}"), words::QUANTITY);
+        }
+    }
+    let claims = resources.claims.as_ref().map_or(0, Vec::len);
+    problems.entries(&format!("{field}.claims"), claims, 0, limits::MAX_SELECTOR);
+    if !config.enabled {
+        return;
+    }
     for name in ["cpu", "memory"] {
         let request = amount(&resources.requests, name);
         let limit = amount(&resources.limits, name);
-        for (list, amount) in [("requests", request), ("limits", limit)] {
-            let field = format!("{field}.resources.{list}.{name}");
-            match amount {
-                None => problems.require(!config.enabled, field, "is required when the analyzer is enabled"),
-                Some(None) => problems.add(field, "must be a Kubernetes quantity"),
-                Some(Some(_)) => {}
-            }
-        }
+        let both = request.is_some() && limit.is_some();
+        problems.require(both, &field, words::needs_resource(name));
         if let (Some(Some(request)), Some(Some(limit))) = (request, limit) {
-            let field = format!("{field}.resources.requests.{name}");
-            problems.require(request <= limit, field, format!("must not exceed limits.{name}"));
+            problems.require(request <= limit, &field, words::not_above_limit(name));
         }
     }
 }

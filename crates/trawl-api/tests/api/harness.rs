@@ -73,9 +73,13 @@ async fn install(client: &Client) {
             "/apis/apiextensions.k8s.io/v1/customresourcedefinitions/{}",
             definition.name
         );
-        api.apply(&path, "trawl-api-tests", &definition.value)
-            .await
-            .expect("the definition installs");
+        // By force: on a control plane that is kept, earlier definitions may belong to other tests.
+        api.apply_to(
+            &format!("{path}?fieldManager=trawl-api-tests&force=true&fieldValidation=Strict"),
+            &definition.value,
+        )
+        .await
+        .expect("the definition installs");
         for attempt in 0.. {
             let crd = api
                 .send(Method::GET, &path, None)
@@ -115,6 +119,16 @@ pub fn plural(object: &Value) -> &'static str {
         "CaptureJob" => "capturejobs",
         "PortMirror" => "portmirrors",
         other => panic!("unknown kind {other}"),
+    }
+}
+
+/// Whether `stored` holds all that was sent; it may hold defaults besides.
+pub fn holds(stored: &Value, sent: &Value) -> bool {
+    match (stored, sent) {
+        (Value::Object(stored), Value::Object(sent)) => sent
+            .iter()
+            .all(|(key, sent)| stored.get(key).is_some_and(|stored| holds(stored, sent))),
+        _ => stored == sent,
     }
 }
 
@@ -169,6 +183,17 @@ impl Api {
             .header("content-type", "application/apply-patch+yaml")
             .body(body);
         self.answer(request.expect("a request")).await
+    }
+
+    /// Posts `object` to `path`.
+    pub async fn post(&self, path: &str, object: &Value) -> Result<Value, Refusal> {
+        self.send(Method::POST, path, Some(object)).await
+    }
+
+    /// Replaces what is at `path`, strictly.
+    pub async fn put(&self, path: &str, object: &Value) -> Result<Value, Refusal> {
+        let path = format!("{path}?fieldValidation=Strict");
+        self.send(Method::PUT, &path, Some(object)).await
     }
 
     /// Reads what is at `path`.

@@ -62,6 +62,14 @@ fn trigger(patch: Value, field: &'static str) -> Case {
     policy(json!({"trigger": patch}), field)
 }
 
+/// The job of a policy that watches drops.
+fn dropped(hubble: Value, field: &'static str) -> Case {
+    trigger(
+        json!({"source": "HubbleDrop", "suricata": null, "hubble": hubble}),
+        field,
+    )
+}
+
 pub fn create() -> Vec<Case> {
     let snapshot = super::sample(POLICY)["spec"]["trigger"].clone();
     let reference = json!({"name": "p", "uid": "u", "generation": 1});
@@ -155,6 +163,127 @@ pub fn create() -> Vec<Case> {
             "spec.trigger.suricata.ruleID",
         ),
     ];
+    for address in [
+        "",
+        "10.0.0.1/32",
+        "10.0.0.01",
+        "fe80::1%eth0",
+        "::ffff:10.0.0.1",
+        "1:2:3:4:5:6:7",
+    ] {
+        cases.push(trigger(
+            json!({"flow": {"sourceIP": address}}),
+            "spec.trigger.flow.sourceIP",
+        ));
+    }
+    let protocol = "spec.trigger.flow.protocol";
+    let community = "spec.trigger.flow.communityID";
+    let drop_reason = "spec.trigger.hubble.dropReason";
+    cases.extend([
+        trigger(json!({"flow": {"protocol": ""}}), protocol),
+        trigger(json!({"flow": {"protocol": "T CP"}}), protocol),
+        trigger(json!({"flow": {"protocol": "x".repeat(17)}}), protocol),
+        trigger(json!({"flow": {"communityID": "abc"}}), community),
+        trigger(json!({"flow": {"communityID": "1:"}}), community),
+        trigger(
+            json!({"flow": {"communityID": format!("1:{}", "a".repeat(63))}}),
+            community,
+        ),
+        trigger(
+            json!({"flow": {"destinationPort": -1}}),
+            "spec.trigger.flow.destinationPort",
+        ),
+        trigger(
+            json!({"flow": {"sourcePort": 65_536}}),
+            "spec.trigger.flow.sourcePort",
+        ),
+        trigger(json!({"eventTime": null}), "spec.trigger.eventTime"),
+        trigger(
+            json!({"eventTime": "9999-01-01T00:00:00Z"}),
+            "spec.trigger.eventTime",
+        ),
+        trigger(json!({"source": null}), "spec.trigger.source"),
+        trigger(json!({"fingerprint": null}), "spec.trigger.fingerprint"),
+        trigger(
+            json!({"fingerprint": SHA.to_uppercase()}),
+            "spec.trigger.fingerprint",
+        ),
+        trigger(
+            json!({"fingerprint": format!("{SHA}0")}),
+            "spec.trigger.fingerprint",
+        ),
+        trigger(
+            json!({"suricata": {"severity": 0}}),
+            "spec.trigger.suricata.severity",
+        ),
+        trigger(
+            json!({"suricata": {"severity": null}}),
+            "spec.trigger.suricata.severity",
+        ),
+        trigger(
+            json!({"suricata": {"ruleID": -1}}),
+            "spec.trigger.suricata.ruleID",
+        ),
+        trigger(
+            json!({"suricata": {"ruleID": null}}),
+            "spec.trigger.suricata.ruleID",
+        ),
+        trigger(
+            json!({"suricata": {"revision": 4_294_967_296_i64}}),
+            "spec.trigger.suricata.revision",
+        ),
+        trigger(
+            json!({"suricata": {"category": ""}}),
+            "spec.trigger.suricata.category",
+        ),
+        trigger(
+            json!({"suricata": {"category": "x".repeat(129)}}),
+            "spec.trigger.suricata.category",
+        ),
+        trigger(
+            json!({"suricata": {"category": "é"}}),
+            "spec.trigger.suricata.category",
+        ),
+        trigger(
+            json!({"suricata": {"message": "x".repeat(513)}}),
+            "spec.trigger.suricata.message",
+        ),
+        dropped(json!({}), drop_reason),
+        dropped(json!({"dropReason": ""}), drop_reason),
+        dropped(json!({"dropReason": "x".repeat(129)}), drop_reason),
+        dropped(json!({"dropReason": "line\nbreak"}), drop_reason),
+        dropped(
+            json!({"dropReason": "X", "sourceNamespace": "Upper"}),
+            "spec.trigger.hubble.sourceNamespace",
+        ),
+        dropped(
+            json!({"dropReason": "X", "destinationNamespace": "a.b"}),
+            "spec.trigger.hubble.destinationNamespace",
+        ),
+        dropped(
+            json!({"dropReason": "X", "destinationNamespace": "a".repeat(64)}),
+            "spec.trigger.hubble.destinationNamespace",
+        ),
+        policy(json!({"policyRef": {"name": "Upper"}}), "spec.policyRef.name"),
+        policy(
+            json!({"policyRef": {"uid": "u".repeat(129)}}),
+            "spec.policyRef.uid",
+        ),
+        policy(
+            json!({"policyRef": {"generation": null}}),
+            "spec.policyRef.generation",
+        ),
+        policy(
+            json!({"deduplicationKey": format!("{SHA}0")}),
+            "spec.deduplicationKey",
+        ),
+        manual(json!({"targetNode": "a".repeat(254)}), "spec.targetNode"),
+        manual(json!({"filter": "tcp\tport 1"}), "spec.filter"),
+        manual(json!({"filter": "tcp\u{7f}"}), "spec.filter"),
+        manual(json!({"filter": ["tcp"]}), "spec.filter"),
+        manual(json!({"snaplen": "64"}), "spec.snaplen"),
+        manual(json!({"retention": 30}), "spec.retention"),
+    ]);
     for text in BAD_DURATIONS {
         cases.push(manual(json!({"duration": text}), "spec.duration"));
     }
@@ -209,6 +338,21 @@ pub fn update() -> Vec<Case> {
         policy(json!({"deduplicationKey": SHA}), "spec.deduplicationKey"),
         manual(json!({"retention": "31d"}), "spec.retention"),
         manual(json!({"retention": "59m"}), "spec.retention"),
+        manual(json!({"duration": "119.999999999s"}), "spec.duration"),
+        manual(json!({"maxSize": "50M"}), "spec.maxSize"),
+        manual(json!({"snaplen": 64}), "spec.snaplen"),
+        manual(json!({"preTrigger": "1ns"}), "spec.preTrigger"),
+        policy(json!({"policyRef": {"uid": "other"}}), "spec.policyRef"),
+        policy(json!({"policyRef": {"name": "other"}}), "spec.policyRef"),
+        policy(
+            json!({"trigger": {"suricata": {"message": null}}}),
+            "spec.trigger",
+        ),
+        policy(json!({"trigger": {"flow": {"sourcePort": 1}}}), "spec.trigger"),
+        policy(
+            json!({"trigger": {"source": "HubbleDrop", "suricata": null, "hubble": {"dropReason": "X"}}}),
+            "spec.trigger",
+        ),
     ]
 }
 
@@ -223,4 +367,79 @@ pub fn allowed() -> Vec<Case> {
             "",
         ),
     ]
+}
+
+pub fn accepted() -> Vec<Case> {
+    let mut cases = vec![
+        manual(
+            json!({"requestType": null, "filter": null, "snaplen": null, "retention": null}),
+            "",
+        ),
+        manual(
+            json!({"tapRef": {"name": "a".repeat(253)}, "targetNode": "a".repeat(253)}),
+            "",
+        ),
+        manual(json!({"filter": ""}), ""),
+        manual(json!({"filter": "x".repeat(1024)}), ""),
+        manual(json!({"filter": "~ !"}), ""),
+        policy(json!({"targetNode": null}), ""),
+        policy(
+            json!({"policyRef": {"name": "a".repeat(253), "uid": "u".repeat(128), "generation": 1}}),
+            "",
+        ),
+        trigger(json!({"flow": null}), ""),
+        trigger(json!({"flow": {"sourcePort": 0, "destinationPort": 65_535}}), ""),
+        trigger(
+            json!({"flow": {"sourceIP": "2001:db8::1", "destinationIP": "::", "protocol": "IPv6-ICMP"}}),
+            "",
+        ),
+        trigger(
+            json!({"flow": {"protocol": "x".repeat(16), "communityID": format!("1:{}", "a".repeat(62))}}),
+            "",
+        ),
+        trigger(
+            json!({"eventTime": "1970-01-01T00:00:00Z", "observedAt": "9998-12-31T23:59:59.999999Z"}),
+            "",
+        ),
+        trigger(json!({"eventTime": "2026-08-29T21:30:20.123456+02:00"}), ""),
+        trigger(
+            json!({"suricata": {"severity": 4, "ruleID": 0, "revision": 0}}),
+            "",
+        ),
+        trigger(
+            json!({"suricata": {"ruleID": u32::MAX, "revision": u32::MAX, "message": "é".repeat(512)}}),
+            "",
+        ),
+        trigger(
+            json!({"suricata": {"category": "x".repeat(128), "message": null}}),
+            "",
+        ),
+        dropped(json!({"dropReason": "x".repeat(128)}), ""),
+        dropped(
+            json!({"dropReason": "X", "sourceNamespace": "a".repeat(63), "destinationNamespace": "b"}),
+            "",
+        ),
+    ];
+    for duration in ["1s", "1000ms", "3600s", "1h", "59m59.999999999s"] {
+        cases.push(manual(json!({"duration": duration}), ""));
+    }
+    for size in [
+        json!("1Mi"),
+        json!(1_048_576),
+        json!("1Gi"),
+        json!(1_073_741_824),
+        json!("1G"),
+    ] {
+        cases.push(manual(json!({"maxSize": size}), ""));
+    }
+    for snaplen in [0, 64, 65, 262_143, 262_144] {
+        cases.push(manual(json!({"snaplen": snaplen}), ""));
+    }
+    for text in ["0", "0s", "5m", "299.999999999s"] {
+        cases.push(manual(json!({"preTrigger": text}), ""));
+    }
+    for text in ["1h", "1d", "30d", "720h", "3600s"] {
+        cases.push(manual(json!({"retention": text}), ""));
+    }
+    cases
 }

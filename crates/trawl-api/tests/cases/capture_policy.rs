@@ -105,7 +105,54 @@ pub fn create() -> Vec<Case> {
             json!({"spec": {"capture": {"filterTemplate": "port {{ suricata.ruleID }}"}}}),
             "spec.capture.filterTemplate",
         ),
+        policy(json!({"tapRef": {"name": "a".repeat(254)}}), "spec.tapRef.name"),
+        policy(json!({"trigger": {"type": null}}), "spec.trigger.type"),
+        alert(json!({"severities": ["1"]}), severities),
+        alert(json!({"severities": [1, 2, 3, 4, 4]}), severities),
+        alert(json!({"categories": ["tab\there"]}), categories),
+        drop(json!({"reasons": null}), reasons),
+        drop(json!({"reasons": [""]}), reasons),
+        drop(json!({"reasons": ["x".repeat(129)]}), reasons),
+        drop(json!({"reasons": ["é"]}), reasons),
+        drop(json!({"sourceNamespaces": [""]}), namespaces),
+        drop(json!({"sourceNamespaces": ["a".repeat(64)]}), namespaces),
+        drop(json!({"sourceNamespaces": ["a.b"]}), namespaces),
+        drop(json!({"threshold": {"count": -1}}), count),
+        drop(json!({"threshold": {"window": null}}), window),
+        drop(json!({"threshold": {"window": "0s"}}), window),
+        drop(json!({"threshold": {"window": "15m0.000000001s"}}), window),
+        drop(json!({"threshold": {"window": "soon"}}), window),
+        capture(json!({"duration": null}), "spec.capture.duration"),
+        capture(json!({"maxSize": null}), "spec.capture.maxSize"),
+        template("host {{}}"),
+        template("host {{Source.IP}}"),
+        template("host {{source.ip}} {{{{source.ip}}}}"),
+        template("host }}"),
+        template("{{range .}}host {{source.ip}}{{end}}"),
+        template("host $HOME {{.source.ip}}"),
+        template("host\t{{source.ip}}"),
+        template("host {{\u{a0}source.ip}}"),
         policy(json!({"rateLimit": null}), "spec.rateLimit"),
+        policy(
+            json!({"rateLimit": {"maxCapturesPerHour": null}}),
+            "spec.rateLimit.maxCapturesPerHour",
+        ),
+        policy(
+            json!({"rateLimit": {"maxCapturesPerHour": -1}}),
+            "spec.rateLimit.maxCapturesPerHour",
+        ),
+        policy(
+            json!({"rateLimit": {"cooldown": null}}),
+            "spec.rateLimit.cooldown",
+        ),
+        policy(
+            json!({"rateLimit": {"cooldown": "999ms"}}),
+            "spec.rateLimit.cooldown",
+        ),
+        policy(
+            json!({"rateLimit": {"cooldown": "1d"}}),
+            "spec.rateLimit.cooldown",
+        ),
         policy(
             json!({"rateLimit": {"maxCapturesPerHour": 0}}),
             "spec.rateLimit.maxCapturesPerHour",
@@ -145,6 +192,14 @@ pub fn update() -> Vec<Case> {
     vec![
         policy(json!({"retention": "31d"}), "spec.retention"),
         policy(json!({"trigger": {"type": "HubbleDrop"}}), "spec.trigger"),
+        // The template was right for the trigger that it was written for.
+        policy(
+            json!({
+                "trigger": {"type": "HubbleDrop", "suricataAlert": null, "hubbleDrop": {"reasons": ["X"]}},
+                "capture": {"filterTemplate": "port {{suricata.severity}}"},
+            }),
+            "spec.capture.filterTemplate",
+        ),
     ]
 }
 
@@ -199,6 +254,58 @@ pub fn allowed() -> Vec<Case> {
         "0.001T",
     ] {
         cases.push(capture(json!({"maxSize": size}), ""));
+    }
+    cases
+}
+
+pub fn accepted() -> Vec<Case> {
+    let words: Vec<String> = (0..64).map(|n| format!("word-{n}")).collect();
+    let rule_ids: Vec<u32> = (0..256).collect();
+    let mut cases = vec![
+        policy(json!({"tapRef": {"name": "a".repeat(253)}}), ""),
+        policy(json!({"armed": null, "retention": null}), ""),
+        alert(json!({"severities": [4], "categories": null}), ""),
+        alert(json!({"ruleIDs": rule_ids, "categories": words}), ""),
+        alert(json!({"ruleIDs": [], "categories": []}), ""),
+        alert(
+            json!({"categories": ["x".repeat(128), "~ A Network Trojan was detected!"]}),
+            "",
+        ),
+        drop(
+            json!({"reasons": words, "sourceNamespaces": words, "threshold": null}),
+            "",
+        ),
+        drop(
+            json!({"reasons": ["x".repeat(128)], "sourceNamespaces": ["a".repeat(63)]}),
+            "",
+        ),
+        drop(json!({"threshold": {"count": 1, "window": "1s"}}), ""),
+        drop(json!({"threshold": {"count": 10_000, "window": "15m"}}), ""),
+        drop(json!({"threshold": {"window": "0.25h"}}), ""),
+        template(""),
+        template(&"x".repeat(1024)),
+        template(&format!("{{{{source.ip}}}}{}", "x".repeat(1024 - 13))),
+        template("{{  source.ip  }}{{destination.ip}}{{destination.port}}"),
+        template("{{suricata.ruleID}} {{suricata.severity}} {{suricata.category}}"),
+        case(
+            HUBBLE,
+            json!({"spec": {"capture": {"filterTemplate":
+                "{{hubble.dropReason}}{{hubble.sourceNamespace}}{{ hubble.destinationNamespace }}{{protocol}}"}}}),
+            "",
+        ),
+        policy(
+            json!({"rateLimit": {"maxCapturesPerHour": 1, "cooldown": "1s"}}),
+            "",
+        ),
+        policy(
+            json!({"rateLimit": {"maxCapturesPerHour": 100, "cooldown": "1h"}}),
+            "",
+        ),
+        capture(json!({"snaplen": 65, "preTrigger": null}), ""),
+        capture(json!({"snaplen": 0, "maxSize": 1_073_741_824}), ""),
+    ];
+    for case in &mut cases {
+        case.field = "";
     }
     cases
 }

@@ -50,6 +50,15 @@ pub fn allowed_on_update() -> Vec<Case> {
     cases
 }
 
+/// What lies at the limits, and is accepted on create.
+pub fn accepted_on_create() -> Vec<Case> {
+    let mut cases = network_tap::accepted();
+    cases.extend(capture_policy::accepted());
+    cases.extend(capture_job::accepted());
+    cases.extend(port_mirror::accepted());
+    cases
+}
+
 pub fn samples_directory() -> PathBuf {
     PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../../deploy/samples")
 }
