@@ -91,6 +91,12 @@ fn object(rules: &Rules, kind: Kind, mut object: Value, mut findings: Findings, 
     if !object["status"].is_null() {
         findings.warn("status", "is not used: only the programs of Trawl write it");
     }
+    if kind == Kind::CaptureJob && object["spec"]["requestType"] == "Policy" {
+        findings.warn(
+            "spec.requestType",
+            "Policy is reserved for the event worker of Trawl: the cluster refuses it from anybody else",
+        );
+    }
     schema::complete(kind, &mut object["spec"]);
     let refused = schema::problems(kind, &object["spec"]);
     let mut request = request(rules, kind, object);
@@ -159,6 +165,11 @@ fn metadata(metadata: &Value, findings: &mut Findings) {
         return findings.problem("metadata", "is required");
     }
     unknown_fields(metadata, "metadata.", &METADATA, findings);
+    for field in ["name", "generateName", "namespace"] {
+        if !metadata[field].is_null() && !metadata[field].is_string() {
+            return findings.problem(format!("metadata.{field}"), "must be a text; put it in quotes");
+        }
+    }
     let name = metadata["name"].as_str();
     let generated = metadata["generateName"].as_str();
     match (name, generated) {

@@ -35,6 +35,18 @@ pub fn problems(kind: Kind, value: &Value) -> Vec<FieldProblem> {
     problems
 }
 
+/// The message of the first rule on the field at `path` of a spec, such as `capture.maxSize`.
+pub fn rule_at(kind: Kind, path: &str) -> Option<&'static str> {
+    let field = path.split('.').fold(spec(kind), |schema, name| {
+        let (name, index) = name
+            .split_once('[')
+            .map_or((name, false), |(name, _)| (name, true));
+        let field = &schema["properties"][name];
+        if index { &field["items"] } else { field }
+    });
+    field["x-kubernetes-validations"][0]["message"].as_str()
+}
+
 /// Completes a spec as the API server would: a `null` is as good as nothing, and defaults fill what is absent.
 pub fn complete(kind: Kind, value: &mut Value) {
     defaults::apply(spec(kind), value);

@@ -23,6 +23,9 @@ pub struct Manifest {
     /// As requested; absent when everything was captured.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub filter: Option<String>,
+    /// What was made of the filter; absent with it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub expansion: Option<FilterExpansion>,
     pub snaplen: u32,
     /// The bounds that were asked for.
     pub bounds: Bounds,
@@ -56,6 +59,34 @@ pub struct ObjectIdentity {
     pub namespace: String,
     pub name: String,
     pub uid: String,
+}
+
+/// How a filter was read, so that a packet that is missing can be explained.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub struct FilterExpansion {
+    /// The text with every test written out in full.
+    pub normalized: String,
+    /// VLAN tags that were seen through, at most.
+    pub vlan_tags: u8,
+    /// Whether tests of ports accepted later fragments, which carry none.
+    pub later_fragments: bool,
+    /// Whether IPv6 extension headers were seen through.
+    pub ip6_extension_headers: bool,
+    /// Whether the packets inside tunnels were looked at.
+    pub tunnels: bool,
+    /// What was left out for a reason.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub left_out: Vec<LeftOut>,
+}
+
+/// Something that is usually added to a filter and was not to this one.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub struct LeftOut {
+    /// vlanTags, laterFragments, ip6ExtensionHeaders or tunnels.
+    pub layer: String,
+    pub reason: String,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -178,6 +209,7 @@ pub(crate) mod tests {
             interface: "mirror0".into(),
             mode: "zero-copy".into(),
             filter: None,
+            expansion: None,
             snaplen: 0,
             bounds: Bounds {
                 duration_ms: 1000,

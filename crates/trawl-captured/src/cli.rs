@@ -69,6 +69,9 @@ pub(crate) struct RecordArgs {
     /// Which packets to keep; all without it.
     #[arg(long, short, value_name = "EXPR")]
     pub filter: Option<String>,
+    /// Also keep packets that match inside VXLAN, GRE and Geneve.
+    #[arg(long, requires = "filter")]
+    pub tunnels: bool,
     /// How long, 1ms to 1h: 500ms, 10s, 1m30s.
     #[arg(long, value_name = "TIME", default_value = "10s", value_parser = quantity::duration)]
     pub duration: Duration,

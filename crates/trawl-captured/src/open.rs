@@ -1,12 +1,13 @@
 //! From a source to a running engine, and from failures to replies.
 
+use tokio::task::JoinError;
 use trawl_control::limits::refusal;
-use trawl_control::{ErrorCode, ErrorReply, InterfaceSpec, Source};
+use trawl_control::{ErrorCode, ErrorReply, FilterReading, InterfaceSpec, LeftOut, Source};
 use trawl_dataplane::ring::device;
 use trawl_dataplane::ring::tpacket::PacketRing;
 use trawl_dataplane::ring::xdp::XdpRing;
 use trawl_dataplane::{Engine, EngineError, InterfaceName, MirrorInterface, NodeInterface, OpenError};
-use trawl_filter::FilterError;
+use trawl_filter::{Compiled, Expansion, Filter, FilterError, Options};
 
 /// Program and version, as files and status show it.
 pub(crate) const APPLICATION: &str = concat!("trawl-captured ", env!("CARGO_PKG_VERSION"));
@@ -72,6 +73,40 @@ pub(crate) fn engine_error(error: &EngineError) -> ErrorReply {
         EngineError::Gone => (ErrorCode::InterfaceUnavailable, "tap"),
     };
     refusal(code, field, error.to_string())
+}
+
+/// Compiles a filter away from the async workers.
+pub(crate) async fn filter(text: String, tunnels: bool) -> Result<Result<Compiled, FilterError>, JoinError> {
+    let options = Options {
+        literal: false,
+        tunnels,
+    };
+    tokio::task::spawn_blocking(move || trawl_filter::compile_with(&text, &options)).await
+}
+
+/// What a client is told of a filter; nothing when everything is captured.
+pub(crate) fn reading(compiled: Compiled) -> Option<FilterReading> {
+    let Expansion {
+        vlan_tags,
+        later_fragments,
+        ip6_extension_headers,
+        tunnels,
+        left_out,
+    } = compiled.expansion;
+    (compiled.filter != Filter::Everything).then(|| FilterReading {
+        normalized: compiled.normalized,
+        vlan_tags,
+        later_fragments,
+        ip6_extension_headers,
+        tunnels,
+        left_out: left_out
+            .into_iter()
+            .map(|out| LeftOut {
+                layer: out.layer.as_str().into(),
+                reason: out.reason,
+            })
+            .collect(),
+    })
 }
 
 pub(crate) fn filter_error(error: &FilterError) -> ErrorReply {

@@ -79,6 +79,7 @@ fn check(args: &RecordArgs) -> anyhow::Result<()> {
             uid: String::new(),
         },
         filter: None,
+        filter_tunnels: false,
         duration_ms: args.duration.as_millis().try_into().unwrap_or(u64::MAX),
         max_size_bytes: args.max_size,
         snaplen: args.snaplen,
@@ -104,9 +105,15 @@ fn check(args: &RecordArgs) -> anyhow::Result<()> {
 
 async fn specify(args: &RecordArgs) -> anyhow::Result<CaptureSpec> {
     let text = args.filter.clone().unwrap_or_default();
-    let filter = tokio::task::spawn_blocking(move || trawl_filter::compile(&text)).await?;
+    let compiled = open::filter(text, args.tunnels).await?.context("--filter")?;
+    for sentence in compiled.expansion.sentences() {
+        eprintln!("filter: {sentence}");
+    }
+    for warning in &compiled.warnings {
+        eprintln!("warning: {warning}");
+    }
     Ok(CaptureSpec {
-        filter: filter.context("--filter")?,
+        filter: compiled.filter,
         filter_text: args.filter.clone().unwrap_or_default(),
         duration_ns: args.duration.as_nanos().try_into().unwrap_or(u64::MAX),
         max_size: args.max_size,

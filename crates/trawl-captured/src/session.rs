@@ -13,8 +13,8 @@ use tokio::time::{Instant, MissedTickBehavior, interval_at, timeout};
 use trawl_control::limits::{self, refusal};
 use trawl_control::server::{REPLY_DEADLINE, REQUEST_DEADLINE, receive_request};
 use trawl_control::{
-    Attach, Capture, Connection, Ended, ErrorCode, ErrorReply, Progress, Reply, RequestBody, Started,
-    StopReason,
+    Attach, Capture, Connection, Ended, ErrorCode, ErrorReply, FilterReading, Progress, Reply, RequestBody,
+    Started, StopReason,
 };
 use trawl_dataplane::{CaptureSpec, Running};
 
@@ -123,7 +123,7 @@ async fn capture(
         return Err(refusal(ErrorCode::InterfaceUnavailable, "tap", problem));
     }
     let _place = Place::take()?;
-    let spec = specify(&attachment, &request).await?;
+    let (spec, filter) = specify(&attachment, &request).await?;
     if !say(connection, &Reply::FilterAccepted).await {
         return Ok(());
     }
@@ -153,6 +153,7 @@ async fn capture(
             .started_at_ns
             .saturating_sub(request.pre_trigger_ms * 1_000_000),
         covered_from_ns: running.started_at_ns,
+        filter,
     });
     let listening = say(connection, &start).await;
     let ended = follow(connection, &attachment, &running, ended, listening).await?;
@@ -233,18 +234,22 @@ fn output(fd: Option<OwnedFd>) -> Result<File, ErrorReply> {
     }
 }
 
-async fn specify(attachment: &Attachment, request: &Capture) -> Result<CaptureSpec, ErrorReply> {
-    let text = request.filter.clone().unwrap_or_default();
-    let compiled = tokio::task::spawn_blocking(move || (trawl_filter::compile(&text), text));
-    let Ok((filter, filter_text)) = compiled.await else {
+async fn specify(
+    attachment: &Attachment,
+    request: &Capture,
+) -> Result<(CaptureSpec, Option<FilterReading>), ErrorReply> {
+    let filter_text = request.filter.clone().unwrap_or_default();
+    let compiled = open::filter(filter_text.clone(), request.filter_tunnels).await;
+    let Ok(compiled) = compiled else {
         return Err(refusal(
             ErrorCode::Internal,
             "filter",
             "compiling the filter failed unexpectedly",
         ));
     };
-    Ok(CaptureSpec {
-        filter: filter.map_err(|e| open::filter_error(&e))?,
+    let compiled = compiled.map_err(|e| open::filter_error(&e))?;
+    let spec = CaptureSpec {
+        filter: compiled.filter.clone(),
         filter_text,
         duration_ns: request.duration_ms * 1_000_000,
         max_size: request.max_size_bytes,
@@ -253,7 +258,8 @@ async fn specify(attachment: &Attachment, request: &Capture) -> Result<CaptureSp
         interface: attachment.name.to_string(),
         application: APPLICATION.into(),
         speed: trawl_dataplane::ring::device::speed(&attachment.name),
-    })
+    };
+    Ok((spec, open::reading(compiled)))
 }
 
 /// Captures whose peers have not heard the end yet.

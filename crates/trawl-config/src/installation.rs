@@ -22,6 +22,8 @@ pub struct Installation {
     pub images: Images,
     #[serde(default)]
     pub captured: Captured,
+    #[serde(default)]
+    pub capture: CaptureDefaults,
     pub store: StoreConfig,
     pub secrets: StoreSecrets,
     #[serde(default)]
@@ -184,6 +186,15 @@ impl Default for Captured {
     }
 }
 
+/// How captures are made.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub struct CaptureDefaults {
+    /// Filters are also asked about the packets inside VXLAN, GRE and Geneve.
+    #[serde(default)]
+    pub filter_tunnels: bool,
+}
+
 /// Names of Secrets in the system namespace; keys as in [`crate::store`]. Ignored by the directory store.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
@@ -246,6 +257,9 @@ secrets: {{runner: trawl-store-runner}}
             config.worker_username(),
             "system:serviceaccount:trawl-system:trawl-worker"
         );
+        assert!(!config.capture.filter_tunnels, "off unless it is asked for");
+        let config = Installation::from_yaml(&(yaml() + "capture: {filterTunnels: true}\n")).unwrap();
+        assert!(config.capture.filter_tunnels);
     }
 
     #[test]

@@ -14,6 +14,9 @@ pub struct RunnerSpec {
     pub node: String,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub filter: Option<String>,
+    /// Whether the filter is also asked about the packets inside tunnels.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub filter_tunnels: bool,
     pub duration_ms: u64,
     pub max_size_bytes: u64,
     pub snaplen: u32,

@@ -61,6 +61,7 @@ pub(crate) const INSTALLATION: &[Field] = &[
         ]),
     ),
     may("captured", Shape::Object(&[may("socketDir", Shape::Text)])),
+    may("capture", Shape::Object(&[may("filterTunnels", Shape::Flag)])),
     must(
         "store",
         Shape::Object(&[

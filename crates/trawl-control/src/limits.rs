@@ -73,6 +73,7 @@ mod tests {
                 uid: "u".into(),
             },
             filter: None,
+            filter_tunnels: false,
             duration_ms: 1,
             max_size_bytes: MIN_SIZE,
             snaplen: 0,

@@ -87,6 +87,9 @@ pub struct Capture {
     /// BPF text, at most 1024 bytes of printable ASCII; absent or empty captures everything.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub filter: Option<String>,
+    /// Whether the filter is also asked about the packets inside VXLAN, GRE and Geneve.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub filter_tunnels: bool,
     /// 1 ms to 1 h.
     pub duration_ms: u64,
     /// Upper bound of the whole file in bytes, 1 MiB to 1 GiB.
@@ -191,6 +194,38 @@ pub struct Started {
     /// The start that was asked for, and the earliest moment that the file covers.
     pub requested_from_ns: u64,
     pub covered_from_ns: u64,
+    /// What was made of the filter; absent when everything is captured.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub filter: Option<FilterReading>,
+}
+
+/// What captured made of a filter.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct FilterReading {
+    /// The text with every test written out in full.
+    pub normalized: String,
+    /// VLAN tags that are seen through, at most.
+    pub vlan_tags: u8,
+    /// Whether tests of ports accept later fragments, which carry none.
+    pub later_fragments: bool,
+    /// Whether IPv6 extension headers are seen through.
+    pub ip6_extension_headers: bool,
+    /// Whether the packets inside tunnels are looked at.
+    pub tunnels: bool,
+    /// What was left out for a reason.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub left_out: Vec<LeftOut>,
+}
+
+/// Something that is usually added to a filter and was not to this one.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct LeftOut {
+    /// vlanTags, laterFragments, ip6ExtensionHeaders or tunnels.
+    pub layer: String,
+    /// The end of a sentence; never repeats a value of the filter.
+    pub reason: String,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]

@@ -17,6 +17,7 @@ fn capture() -> Capture {
             uid: "u".into(),
         },
         filter: None,
+        filter_tunnels: false,
         duration_ms: 1000,
         max_size_bytes: 1 << 20,
         snaplen: 0,

@@ -138,15 +138,6 @@ impl Code {
         self.run(frame, wire_length).unwrap_or(0) != 0
     }
 
-    /// The lowest offset that is ever loaded from.
-    pub(crate) fn lowest_load(&self) -> u32 {
-        let offsets = self.ops.iter().filter_map(|op| match op {
-            Op::LoadAt(_, k) | Op::LoadFromX(_, k) | Op::LoadXHeader(k) => Some(*k),
-            _ => None,
-        });
-        offsets.min().unwrap_or(u32::MAX)
-    }
-
     /// The operations, in order.
     pub(crate) fn ops(&self) -> &[Op] {
         &self.ops

@@ -92,7 +92,7 @@ impl<'a> Reading<'a> {
             .tree
             .as_ref()
             .filter(|_| apart && self.judges_later_fragments());
-        let later = later.map(|tree| libpcap::compile(&tree.text_for_later_fragments()));
+        let later = later.map(|tree| libpcap::compile_part(&tree.text_for_later_fragments()));
         let later = later.transpose()?.filter(|code| *code != self.main);
         let warnings = self.tree.as_ref().map(|tree| survey::warnings(tree, self.views));
         Ok(Compiled {

@@ -65,6 +65,19 @@ impl Layer {
     ];
 }
 
+impl Layer {
+    /// The word that stands for it in messages and manifests.
+    #[must_use]
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::VlanTags => "vlanTags",
+            Self::LaterFragments => "laterFragments",
+            Self::Ip6ExtensionHeaders => "ip6ExtensionHeaders",
+            Self::Tunnels => "tunnels",
+        }
+    }
+}
+
 impl fmt::Display for Layer {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {

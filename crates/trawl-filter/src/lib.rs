@@ -22,9 +22,15 @@ mod relation;
 mod steps;
 mod survey;
 mod syntax;
+#[cfg(test)]
+mod syntax_tests;
 mod trace;
+#[cfg(test)]
+mod trace_tests;
 mod tree;
 mod tunnel;
+#[cfg(test)]
+mod tunnel_tests;
 mod view;
 #[cfg(test)]
 mod view_tests;

@@ -14,6 +14,17 @@ pub(crate) fn compile(text: &str) -> Result<Vec<Instruction>, FilterError> {
         .ok_or(FilterError::Internal("unknown code from libpcap"))
 }
 
+/// A text that never holds and that libpcap does not see through.
+pub(crate) const NEVER: &str = "len > 4294967295";
+
+/// The same for a part of a filter: where libpcap refuses what no packet passes, a part simply never holds.
+pub(crate) fn compile_part(text: &str) -> Result<Vec<Instruction>, FilterError> {
+    match compile(text) {
+        Err(FilterError::RejectsAll) => compile(NEVER),
+        result => result,
+    }
+}
+
 /// libpcap's messages repeat parts of the text, so only what they stand for is passed on.
 fn explain(error: &pcap::Error) -> FilterError {
     let said = match error {
@@ -24,6 +35,10 @@ fn explain(error: &pcap::Error) -> FilterError {
         return FilterError::RejectsAll;
     }
     let known = [
+        (
+            "networks only",
+            "an address with a mask needs net before it, as in net 10.0.0.0/8 or src net 10.0.0.0/8",
+        ),
         (
             "non-network bits",
             "the network has bits set outside of its mask; clear them",

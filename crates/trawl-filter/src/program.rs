@@ -4,7 +4,7 @@ use crate::code::Code;
 use crate::listing;
 use crate::steps::{SHORTEST, Steps};
 use crate::tunnel::{self, Inner};
-use crate::view::{IP4, IP6, Layers, View, be16, is_tag};
+use crate::view::{IP4, IP6, Layers, Start, View, be16};
 
 /// What is cut out of a frame before code sees it, and where else it looks.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
@@ -21,6 +21,9 @@ pub struct Program {
     /// For later fragments, when they are judged otherwise.
     later: Option<Unit>,
     views: Views,
+    /// Whether anything may be in the way behind these headers.
+    watches_ip4: bool,
+    watches_ip6: bool,
 }
 
 /// Code in both forms.
@@ -28,24 +31,13 @@ pub struct Program {
 struct Unit {
     code: Code,
     steps: Option<Steps>,
-    /// Whether it never looks at the Ethernet addresses, so that a tagged frame can be shown from the tag on.
-    from_ethertype: bool,
 }
 
 impl Unit {
     fn new(code: Code) -> Self {
         Self {
             steps: Steps::of(&code),
-            from_ethertype: code.lowest_load() >= 12,
             code,
-        }
-    }
-
-    #[inline]
-    fn accepts(&self, frame: &[u8], ethertype: u16, wire_length: u32) -> bool {
-        match &self.steps {
-            Some(steps) if frame.len() >= SHORTEST => steps.accepts(frame, ethertype),
-            _ => self.code.accepts(frame, wire_length),
         }
     }
 }
@@ -53,6 +45,8 @@ impl Unit {
 impl Program {
     pub(crate) fn new(main: Code, later: Option<Code>, views: Views) -> Self {
         Self {
+            watches_ip4: views.tunnels || later.is_some(),
+            watches_ip6: views.tunnels || views.extensions || later.is_some(),
             main: Unit::new(main),
             later: later.map(Unit::new),
             views,
@@ -62,23 +56,34 @@ impl Program {
     /// Whether a frame is kept. `wire_length` is its length on the wire, of which `frame` may be the beginning.
     #[must_use]
     pub fn matches(&self, frame: &[u8], wire_length: u32) -> bool {
-        let Some(ethertype) = be16(frame, 12) else {
-            return self.main.accepts(frame, 0, wire_length);
-        };
-        let plain = match ethertype {
-            IP4 => self.later.is_none() && !self.views.tunnels,
-            IP6 => self.views == Views::default() && self.later.is_none(),
-            _ => !is_tag(ethertype),
-        };
-        if plain {
-            return self.main.accepts(frame, ethertype, wire_length);
+        if let Some(steps) = &self.main.steps
+            && let Some(start) = Start::of(frame)
+            && !self.needs_layers(&start)
+        {
+            let (cut, ethertype) = if self.views.tags {
+                (start.tags, start.payload)
+            } else {
+                (0, start.outermost)
+            };
+            return steps.accepts(frame, cut, ethertype, wire_length);
         }
-        self.looks_through(frame, ethertype, wire_length)
+        self.looks_through(frame, wire_length)
     }
 
-    fn looks_through(&self, frame: &[u8], ethertype: u16, wire_length: u32) -> bool {
+    /// Whether more than tags may be in the way.
+    #[inline]
+    fn needs_layers(&self, start: &Start<'_>) -> bool {
+        match start.payload {
+            IP4 => self.watches_ip4 && (self.views.tunnels || start.is_later_fragment()),
+            IP6 => self.watches_ip6 && (self.views.tunnels || start.is_extended()),
+            _ => false,
+        }
+    }
+
+    #[inline(never)]
+    fn looks_through(&self, frame: &[u8], wire_length: u32) -> bool {
         let Some(layers) = Layers::of(frame) else {
-            return self.main.accepts(frame, ethertype, wire_length);
+            return self.main.code.accepts(frame, wire_length);
         };
         self.judge(frame, &layers, wire_length)
             || (self.views.tunnels
@@ -104,12 +109,14 @@ impl Program {
         let unit = self.unit(layers);
         let cut = if self.views.tags { 4 * layers.tags } else { 0 };
         let extended = self.views.extensions && layers.extensions.is_some();
-        if !extended
-            && (cut == 0 || unit.from_ethertype)
-            && let Some(rest) = frame.get(cut..)
+        if let Some(steps) = unit.steps.as_ref().filter(|_| !extended)
+            && frame.len() >= SHORTEST + cut
+            && let Some(ethertype) = be16(frame, 12 + cut)
         {
-            let ethertype = be16(rest, 12).unwrap_or(0);
-            return unit.accepts(rest, ethertype, wire_length);
+            return steps.accepts(frame, cut, ethertype, wire_length);
+        }
+        if cut == 0 && !extended {
+            return unit.code.accepts(frame, wire_length);
         }
         let view = View::of(frame, layers, self.views.tags, self.views.extensions);
         unit.code.accepts(&view, wire_length)

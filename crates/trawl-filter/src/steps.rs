@@ -5,26 +5,47 @@ use std::collections::HashMap;
 
 use crate::code::{Alu, Code, Op, Operand, Size, Test};
 
-/// Programs that need more steps are left to the interpreter.
+/// Code that needs more steps is left to the interpreter.
 const MAX_STEPS: usize = 4096;
 const ACCEPT: u16 = u16::MAX;
 const REJECT: u16 = u16::MAX - 1;
-/// Frames shorter than an Ethernet header are left to the interpreter.
-pub(crate) const SHORTEST: usize = 14;
-const NO_HEADER: u16 = u16::MAX;
-const ETHERTYPE: usize = 12;
+const ETHERTYPE: u32 = 12;
+/// Shorter frames are left to the interpreter: a step loads four bytes also where fewer are compared.
+pub(crate) const SHORTEST: usize = ETHERTYPE as usize + 4;
 
-/// Loads four bytes at `at` (plus the header length at `header`), shifts and masks them, and compares.
+/// Loads four bytes, masks them, and asks whether they are in a range.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 struct Step {
     at: u32,
     mask: u32,
-    k: u32,
-    header: u16,
+    low: u32,
+    /// The highest value that holds, counted from `low`.
+    span: u32,
     yes: u16,
     no: u16,
-    shift: u8,
-    test: Test,
+    /// The step before has loaded the same four bytes.
+    kept: bool,
+    /// `at` is counted from the beginning, tags or not.
+    whole: bool,
+    /// `at` is counted on behind the header whose length is in this byte, unless this is [`NO_HEADER`].
+    header: u8,
+}
+
+const NO_HEADER: u8 = u8::MAX;
+/// Nothing is loaded; the length on the wire is compared.
+const LENGTH: u8 = u8::MAX - 1;
+
+/// What the place of a value is counted from.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+enum Place {
+    /// The beginning, tags or not: Ethernet addresses.
+    Addresses,
+    /// The beginning, as if there were no tags.
+    Payload,
+    /// As before, and behind the header whose length is in this byte.
+    Behind(u8),
+    /// Nothing is loaded; the length on the wire is compared.
+    Length,
 }
 
 /// Code as steps. A step outside of `steps` is the end.
@@ -41,16 +62,17 @@ pub(crate) struct Steps {
 #[derive(Clone, Copy, PartialEq, Eq, Hash)]
 enum Known {
     Nothing,
-    /// `size` bytes at `at`, behind the header whose length is in the byte `header` when there is one.
-    Field {
-        header: Option<u32>,
+    Value {
+        place: Place,
         at: u32,
         size: Size,
         mask: u32,
+        /// Added after the mask.
+        plus: u32,
     },
 }
 
-type State = (usize, Known, Option<u32>);
+type State = (usize, Known, Option<u8>);
 
 impl Steps {
     /// `None` when the code does more than load, mask and compare.
@@ -61,8 +83,13 @@ impl Steps {
             known: HashMap::new(),
         };
         let start = builder.build((0, Known::Nothing, None))?;
-        let steps = builder.steps;
-        let entry = |ethertype| decided(&steps, start, ethertype);
+        let (steps, start) = in_chains(&builder.steps, start)?;
+        let entry = |ethertype| {
+            let at = decided(&steps, start, ethertype);
+            // What was loaded before is not, when one begins here.
+            let kept = steps.get(usize::from(at)).is_some_and(|step| step.kept);
+            if kept { start } else { at }
+        };
         Some(Self {
             ip4: entry(0x0800),
             ip6: entry(0x86dd),
@@ -72,58 +99,105 @@ impl Steps {
         })
     }
 
-    /// Judges a frame of at least [`SHORTEST`] bytes.
+    /// Judges a frame of at least [`SHORTEST`] bytes as if `cut` bytes were missing before its EtherType, which
+    /// then is `ethertype`.
+    ///
+    /// The two ways out of a step are written apart so that they stay branches: a processor guesses them well, where
+    /// it would have to wait for a choice between two numbers.
     #[inline]
-    pub(crate) fn accepts(&self, frame: &[u8], ethertype: u16) -> bool {
+    pub(crate) fn accepts(&self, frame: &[u8], cut: usize, ethertype: u16, wire_length: u32) -> bool {
         let mut at = match ethertype {
             0x0800 => self.ip4,
             0x86dd => self.ip6,
             0x0806 => self.arp,
             _ => self.start,
         };
-        while let Some(step) = self.steps.get(usize::from(at)) {
-            let Some(value) = step.value(frame) else {
-                return false;
-            };
-            let holds = match step.test {
-                Test::Equal => value == step.k,
-                Test::Greater => value > step.k,
-                Test::AtLeast => value >= step.k,
-                Test::AnySet => value & step.k != 0,
-            };
-            at = if holds { step.yes } else { step.no };
+        if at >= REJECT {
+            return at == ACCEPT;
         }
-        at == ACCEPT
+        let mut loaded = 0;
+        while let Some(step) = self.steps.get(usize::from(at)) {
+            if !step.kept {
+                match step.load(frame, cut, wire_length) {
+                    Some(value) => loaded = value,
+                    None => return false,
+                }
+            }
+            if step.holds(loaded) {
+                if step.yes >= REJECT {
+                    return step.yes == ACCEPT;
+                }
+                at = step.yes;
+            } else {
+                if step.no >= REJECT {
+                    return step.no == ACCEPT;
+                }
+                at = step.no;
+            }
+        }
+        false
     }
 }
 
 impl Step {
     #[inline]
-    fn value(&self, frame: &[u8]) -> Option<u32> {
+    fn load(&self, frame: &[u8], cut: usize, wire_length: u32) -> Option<u32> {
         let mut at = self.at as usize;
+        if !self.whole {
+            at += cut;
+        }
         if self.header != NO_HEADER {
-            at += usize::from(frame.get(usize::from(self.header))? & 0xf) << 2;
+            if self.header == LENGTH {
+                return Some(wire_length);
+            }
+            at += usize::from(frame.get(usize::from(self.header) + cut)? & 0xf) << 2;
         }
         let window = frame.get(at..)?.first_chunk()?;
-        Some((u32::from_be_bytes(*window) >> self.shift) & self.mask)
+        Some(u32::from_be_bytes(*window))
+    }
+
+    #[inline]
+    fn holds(&self, loaded: u32) -> bool {
+        (loaded & self.mask).wrapping_sub(self.low) <= self.span
     }
 
     fn tests_ethertype(&self) -> bool {
-        let ends = self.at as usize + 4 - usize::from(self.shift / 8);
-        self.header == NO_HEADER && self.mask == 0xffff && ends == ETHERTYPE + 2
+        self.header == NO_HEADER && self.at == ETHERTYPE && self.mask == 0xffff_0000
     }
+}
+
+/// Puts steps in an order in which the next one is the one for `no` wherever that is possible.
+fn in_chains(steps: &[Step], start: u16) -> Option<(Vec<Step>, u16)> {
+    let mut places = vec![None; steps.len()];
+    let mut ordered = Vec::with_capacity(steps.len());
+    let mut waiting = vec![start];
+    while let Some(mut next) = waiting.pop() {
+        while let Some(step) = steps.get(usize::from(next)) {
+            let place = places.get_mut(usize::from(next))?;
+            if place.is_some() {
+                break;
+            }
+            *place = u16::try_from(ordered.len()).ok();
+            ordered.push(*step);
+            waiting.push(step.yes);
+            next = step.no;
+        }
+    }
+    let place = |step: u16| places.get(usize::from(step)).map_or(Some(step), |place| *place);
+    for step in &mut ordered {
+        (step.yes, step.no) = (place(step.yes)?, place(step.no)?);
+    }
+    Some((ordered, place(start)?))
 }
 
 /// Where the walk from `at` arrives when the EtherType is known.
 fn decided(steps: &[Step], mut at: u16, ethertype: u32) -> u16 {
     while let Some(step) = steps.get(usize::from(at)).filter(|s| s.tests_ethertype()) {
-        let holds = match step.test {
-            Test::Equal => ethertype == step.k,
-            Test::Greater => ethertype > step.k,
-            Test::AtLeast => ethertype >= step.k,
-            Test::AnySet => ethertype & step.k != 0,
+        at = if step.holds(ethertype << 16) {
+            step.yes
+        } else {
+            step.no
         };
-        at = if holds { step.yes } else { step.no };
     }
     at
 }
@@ -162,7 +236,7 @@ impl Builder<'_> {
     /// Runs through the code up to the next comparison or the end. What was loaded has to be compared at once: a
     /// load outside of the frame refuses it, and a step loads when it compares.
     fn walk(&mut self, (mut at, mut a, mut x): State) -> Option<(u16, Option<(State, State)>)> {
-        let (mut open_a, mut open_x) = (false, false);
+        let (mut open_a, mut open_x, mut kept) = (false, false, true);
         loop {
             let op = *self.ops.get(at)?;
             at += 1;
@@ -170,25 +244,37 @@ impl Builder<'_> {
                 Op::LoadAt(..) | Op::LoadFromX(..) if open_a => return None,
                 Op::LoadAt(size, k) => {
                     a = field(None, k, size)?;
-                    open_a = true;
+                    (open_a, kept) = (true, false);
                 }
                 Op::LoadFromX(size, k) => {
                     a = field(Some(x?), k, size)?;
-                    (open_a, open_x) = (true, false);
+                    (open_a, open_x, kept) = (true, false, false);
+                }
+                Op::LoadLength if !open_a => {
+                    kept = false;
+                    a = Known::Value {
+                        place: Place::Length,
+                        at: 0,
+                        size: Size::Word,
+                        mask: u32::MAX,
+                        plus: 0,
+                    };
                 }
                 Op::LoadXHeader(_) if open_x => return None,
                 Op::LoadXHeader(k) => {
-                    x = Some(k);
+                    x = Some(
+                        u8::try_from(k)
+                            .ok()
+                            .filter(|k| u32::from(*k) >= ETHERTYPE && *k < LENGTH)?,
+                    );
                     open_x = true;
                 }
-                Op::Compute(Alu::And, Operand::K(more)) => match &mut a {
-                    Known::Field { mask, .. } => *mask &= more,
-                    Known::Nothing => return None,
-                },
+                Op::Compute(alu, Operand::K(k)) => a = a.computed(alu, k)?,
                 Op::Jump(skip) => at += skip,
                 Op::Branch(test, Operand::K(k), jt, jf) if !open_x => {
-                    let step = self.add(a, test, k)?;
                     let (yes, no) = (at + usize::from(jt), at + usize::from(jf));
+                    let (step, swapped) = self.add(a, test, k, kept)?;
+                    let (yes, no) = if swapped { (no, yes) } else { (yes, no) };
                     return Some((step, Some(((yes, a, x), (no, a, x)))));
                 }
                 Op::Return(k) if !open_a && !open_x => {
@@ -199,35 +285,84 @@ impl Builder<'_> {
         }
     }
 
-    fn add(&mut self, a: Known, test: Test, k: u32) -> Option<u16> {
-        let Known::Field {
-            header,
+    /// Adds a step, and says whether its ways out are swapped.
+    fn add(&mut self, a: Known, test: Test, k: u32, kept: bool) -> Option<(u16, bool)> {
+        let Known::Value {
+            place,
             at,
             size,
-            mask,
+            mut mask,
+            plus,
         } = a
         else {
             return None;
         };
-        // The window ends where the field ends, unless that would begin before the frame.
-        let lead = 4 - width(size);
-        let shift = lead.saturating_sub(at);
-        if self.steps.len() >= MAX_STEPS || (header.is_some() && shift > 0) {
+        let (low, span, swapped) = match test {
+            Test::Equal => (k, 0, false),
+            Test::AtLeast => (k, u32::MAX - k, false),
+            Test::Greater if k == u32::MAX => {
+                mask = 0;
+                (1, 0, false)
+            }
+            Test::Greater => (k + 1, u32::MAX - k - 1, false),
+            Test::AnySet if plus == 0 => {
+                mask &= k;
+                (0, 0, true)
+            }
+            Test::AnySet => return None,
+        };
+        // The window ends where the value ends, unless it would begin too early. What follows the value in the
+        // window is masked away, and so the comparison moves to the left with it.
+        let begin = at.saturating_sub(4 - width(size));
+        let begin = if at >= ETHERTYPE {
+            begin.max(ETHERTYPE)
+        } else {
+            begin
+        };
+        let left = 8 * (begin + 4 - at - width(size));
+        let highest = u32::MAX >> (32 - 8 * width(size));
+        let (low, span) = if left == 0 {
+            (low.wrapping_sub(plus), span)
+        } else if low <= highest && plus == 0 {
+            (low << left, span.min(highest - low) << left)
+        } else {
+            return None;
+        };
+        if self.steps.len() >= MAX_STEPS || (left > 0 && !matches!(place, Place::Payload | Place::Addresses))
+        {
             return None;
         }
         self.steps.push(Step {
-            at: at.saturating_sub(lead),
-            mask,
-            k,
-            header: header.map_or(Some(NO_HEADER), |h| {
-                u16::try_from(h).ok().filter(|h| *h < NO_HEADER)
-            })?,
+            at: begin,
+            mask: mask << left,
+            low,
+            span,
             yes: REJECT,
             no: REJECT,
-            shift: u8::try_from(shift * 8).ok()?,
-            test,
+            kept,
+            whole: place == Place::Addresses,
+            header: match place {
+                Place::Addresses | Place::Payload => NO_HEADER,
+                Place::Behind(header) => header,
+                Place::Length => LENGTH,
+            },
         });
-        u16::try_from(self.steps.len() - 1).ok()
+        Some((u16::try_from(self.steps.len() - 1).ok()?, swapped))
+    }
+}
+
+impl Known {
+    fn computed(mut self, alu: Alu, k: u32) -> Option<Self> {
+        let Self::Value { mask, plus, .. } = &mut self else {
+            return None;
+        };
+        match alu {
+            Alu::And if *plus == 0 => *mask &= k,
+            Alu::Add => *plus = plus.wrapping_add(k),
+            Alu::Sub => *plus = plus.wrapping_sub(k),
+            _ => return None,
+        }
+        Some(self)
     }
 }
 
@@ -239,12 +374,18 @@ fn width(size: Size) -> u32 {
     }
 }
 
-fn field(header: Option<u32>, at: u32, size: Size) -> Option<Known> {
+fn field(header: Option<u8>, at: u32, size: Size) -> Option<Known> {
+    let place = match header {
+        Some(header) => Place::Behind(header),
+        None if at + width(size) <= ETHERTYPE => Place::Addresses,
+        None => Place::Payload,
+    };
     let mask = u32::MAX >> (32 - 8 * width(size));
-    (at < u32::from(u16::MAX)).then_some(Known::Field {
-        header,
+    (at < u32::from(u16::MAX)).then_some(Known::Value {
+        place,
         at,
         size,
         mask,
+        plus: 0,
     })
 }

@@ -41,13 +41,14 @@ fn mentions(test: &Test<'_>) -> Vec<(Layer, &'static str)> {
                 VlanTags,
                 "the filter tests mpls, which counts from the outermost header",
             )],
-            "geneve" => vec![
-                (
-                    VlanTags,
-                    "the filter tests geneve, which counts from the outermost header",
-                ),
-                (Tunnels, "the filter looks into geneve itself"),
-            ],
+            "geneve" => {
+                let reason = "the filter looks into geneve itself";
+                vec![
+                    (VlanTags, reason),
+                    (Ip6ExtensionHeaders, reason),
+                    (Tunnels, reason),
+                ]
+            }
             _ => vec![(
                 VlanTags,
                 "the filter tests PPPoE, which counts from the outermost header",

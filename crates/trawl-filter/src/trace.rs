@@ -2,6 +2,7 @@
 
 use std::net::{Ipv4Addr, Ipv6Addr};
 
+use crate::code::Instruction;
 use crate::compile::{COMPILE_DEADLINE, Reading, program};
 use crate::expansion::Options;
 use crate::program::Program;
@@ -80,7 +81,7 @@ fn tests(text: &str, options: Options) -> Result<Vec<(String, Program)>, FilterE
     let mut programs = Vec::new();
     for (test, polarity) in tests {
         let alone = test.text();
-        let main = or_never(libpcap::compile(&format!("{before}({alone})")))?;
+        let main = libpcap::compile_part(&format!("{before}({alone})"))?;
         let apart = test.ports_of().is_some() || test.reads_icmp6();
         let later = later(&before, test, polarity).filter(|_| apart && reading.judges_later_fragments());
         programs.push((alone, program(main, later, reading.views)?));
@@ -92,19 +93,9 @@ fn tests(text: &str, options: Options) -> Result<Vec<(String, Program)>, FilterE
     Ok(programs)
 }
 
-/// A test that no packet passes is refused as a filter, but within a filter it simply never holds.
-fn or_never(
-    code: Result<Vec<crate::code::Instruction>, FilterError>,
-) -> Result<Vec<crate::code::Instruction>, FilterError> {
-    match code {
-        Err(FilterError::RejectsAll) => libpcap::compile("len > 4294967295"),
-        code => code,
-    }
-}
-
-fn later(before: &str, test: &Test<'_>, polarity: Polarity) -> Option<Vec<crate::code::Instruction>> {
+fn later(before: &str, test: &Test<'_>, polarity: Polarity) -> Option<Vec<Instruction>> {
     let text = test.text_for_later_fragments(polarity);
-    libpcap::compile(&format!("{before}({text})")).ok()
+    libpcap::compile_part(&format!("{before}({text})")).ok()
 }
 
 fn seen(frame: &[u8], outer: Option<Layers>, inner: Option<Inner>) -> String {

@@ -1,5 +1,6 @@
 //! A filter as a tree of tests, and as text with every test written out in full.
 
+use crate::libpcap::NEVER;
 use crate::words::{Kind, Word};
 
 /// What a filter says.
@@ -59,9 +60,6 @@ pub(crate) enum Polarity {
     Positive,
     Negative,
 }
-
-/// A test that never holds and that libpcap does not see through.
-const NEVER: &str = "len > 4294967295";
 
 impl<'a> Node<'a> {
     /// Every test in the order of the text, with its polarity.
@@ -193,7 +191,6 @@ fn usual_kind(value: &[Word<'_>]) -> Option<&'static str> {
                 kind: Kind::Address, ..
             },
         ] => Some("host"),
-        [_, _, _] => Some("net"),
         _ => None,
     }
 }

@@ -43,10 +43,61 @@ pub(crate) struct Extensions {
     pub(crate) protocol: u8,
 }
 
+/// Bit n is set when n is the protocol number of an extension header.
+const EXTENSION_BITS: u64 = 1 | 1 << 43 | 1 << 44 | 1 << 51 | 1 << 60;
+/// What [`Start`] looks at: two addresses, two tags, an EtherType, and a header up to its protocol.
+const START_BYTES: usize = PAYLOAD + 4 * MAX_TAGS + 8;
+
+/// The beginning of a frame.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Start<'a> {
+    bytes: &'a [u8; START_BYTES],
+    /// Bytes of VLAN tags.
+    pub(crate) tags: usize,
+    /// The EtherType before and behind them.
+    pub(crate) outermost: u16,
+    pub(crate) payload: u16,
+}
+
+impl<'a> Start<'a> {
+    /// `None` when the frame is too short for it.
+    #[inline]
+    pub(crate) fn of(frame: &'a [u8]) -> Option<Self> {
+        let bytes: &[u8; START_BYTES] = frame.first_chunk()?;
+        let be16 = |at: usize| u16::from_be_bytes([bytes[at], bytes[at + 1]]);
+        let outermost = be16(ETHERTYPE);
+        let (mut tags, mut payload) = (0, outermost);
+        if is_tag(outermost) {
+            tags = 4 + 4 * usize::from(is_tag(be16(ETHERTYPE + 4)));
+            payload = be16(ETHERTYPE + tags);
+        }
+        Some(Self {
+            bytes,
+            tags,
+            outermost,
+            payload,
+        })
+    }
+
+    /// If it is IPv4.
+    #[inline]
+    pub(crate) fn is_later_fragment(&self) -> bool {
+        let at = PAYLOAD + self.tags + 6;
+        u16::from_be_bytes([self.bytes[at], self.bytes[at + 1]]) & 0x1fff != 0
+    }
+
+    /// If it is IPv6: whether an extension header follows.
+    #[inline]
+    pub(crate) fn is_extended(&self) -> bool {
+        let next = self.bytes[PAYLOAD + self.tags + NEXT_HEADER];
+        next < 64 && EXTENSION_BITS >> next & 1 == 1
+    }
+}
+
 /// Whether a frame of this EtherType has a VLAN tag.
 #[inline]
-pub(crate) fn is_tag(ethertype: u16) -> bool {
-    VLAN.contains(&ethertype)
+fn is_tag(ethertype: u16) -> bool {
+    (ethertype == VLAN[0]) | (ethertype == VLAN[1]) | (ethertype == VLAN[2])
 }
 
 impl Layers {

@@ -183,7 +183,7 @@ fn a_filter_that_looks_at_a_layer_itself_gets_it_unchanged() {
         ("vlan 100 and host 10.0.0.1", &[VlanTags]),
         ("mpls", &[VlanTags]),
         ("pppoes and host 10.0.0.1", &[VlanTags]),
-        ("geneve", &[VlanTags, Tunnels]),
+        ("geneve", &[VlanTags, Extensions, Tunnels]),
         ("ether proto 0x88a8", &[VlanTags]),
         ("ether proto 33024 or tcp", &[VlanTags]),
         ("ether proto 0x86dd", &[]),
@@ -257,7 +257,7 @@ fn tests_behind_an_encapsulation_that_need_not_be_there_are_warned_of() {
             vec![Warning::MissesUnencapsulated("mpls")],
         ),
         (
-            format!("(vlan and ether host 02:00:00:00:00:01) or less 100"),
+            "(vlan and ether host 02:00:00:00:00:01) or less 100".to_owned(),
             vec![],
         ),
         (format!("{f} or (vlan and ({f} or (vlan and {f})))"), vec![]),

@@ -47,7 +47,7 @@ fn a_template_that_fits_no_event_is_refused_at_its_place() {
         ("host {{source.ip}} and bogus", "byte 24"),
         ("host {{source.port}}", "byte 6"),
         ("port {{source.ip}}", "filter"),
-        ("host {{source.ip}} and", "form no expression"),
+        ("host {{source.ip}} and", "filter"),
         ("tcp and udp and host {{source.ip}}", "rejects all packets"),
         ("ip host {{source.ip}} and ip6 host {{destination.ip}}", "filter"),
         ("port {{suricata.ruleID}}", "filter"),

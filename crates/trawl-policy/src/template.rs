@@ -116,10 +116,11 @@ pub enum RenderError {
     },
 }
 
-/// A piece of a template and the 0-based byte where it begins.
+/// A piece of a template and the 0-based bytes where it begins and ends.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Piece {
     pub at: usize,
+    pub end: usize,
     pub kind: PieceKind,
 }
 
@@ -156,30 +157,21 @@ impl Template {
         if let Some(at) = text.bytes().position(|b| !(b' '..=b'~').contains(&b)) {
             return Err(TemplateError::NotPrintable { position: at + 1 });
         }
-        let mut pieces = Vec::new();
-        let mut at = 0;
-        while at < text.len() {
+        let mut pieces: Vec<Piece> = Vec::new();
+        while let Some(at) = Some(pieces.last().map_or(0, |piece| piece.end)).filter(|at| *at < text.len()) {
             let rest = &text[at..];
-            let Some(length) = rest.find(['{', '}']) else {
-                pieces.push(Piece {
-                    at,
-                    kind: PieceKind::Text(rest.to_owned()),
-                });
-                break;
+            let (kind, length) = match rest.find(['{', '}']) {
+                Some(0) => slot(rest, at, trigger).map(|(slot, length)| (PieceKind::Slot(slot), length))?,
+                brace => {
+                    let words = &rest[..brace.unwrap_or(rest.len())];
+                    (PieceKind::Text(words.to_owned()), words.len())
+                }
             };
-            if length > 0 {
-                pieces.push(Piece {
-                    at,
-                    kind: PieceKind::Text(rest[..length].to_owned()),
-                });
-                at += length;
-            }
-            let (placeholder, length) = slot(&text[at..], at, trigger)?;
             pieces.push(Piece {
                 at,
-                kind: PieceKind::Slot(placeholder),
+                end: at + length,
+                kind,
             });
-            at += length;
         }
         context::check(&pieces)?;
         Ok(Self { pieces })
@@ -229,24 +221,21 @@ impl Template {
     }
 
     /// The 1-based byte of the template that the 1-based byte `position` of the text rendered with `values` came from.
+    /// Bytes of a value come from their placeholder; what is behind the last byte stays there.
     pub(crate) fn origin(&self, values: &Values, position: usize) -> usize {
-        let mut before = 0;
+        let (mut rendered, mut end) = (0, 0);
         for piece in &self.pieces {
-            let length = match &piece.kind {
-                PieceKind::Text(text) => text.len(),
-                PieceKind::Slot(placeholder) => values.word(*placeholder).map_or(0, |word| word.len()),
+            let (length, written) = match &piece.kind {
+                PieceKind::Text(text) => (text.len(), text.len()),
+                PieceKind::Slot(slot) => (values.word(*slot).map_or(0, |word| word.len()), 1),
             };
-            if position <= before + length {
-                let inside = if matches!(piece.kind, PieceKind::Text(_)) {
-                    position - before
-                } else {
-                    1
-                };
-                return piece.at + inside;
+            if position <= rendered + length {
+                return piece.at + (position - rendered).min(written);
             }
-            before += length;
+            rendered += length;
+            end = piece.end;
         }
-        position
+        end + position - rendered
     }
 }
 

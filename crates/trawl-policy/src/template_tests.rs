@@ -268,6 +268,8 @@ fn a_place_in_the_filter_is_traced_back_to_the_template() {
     assert_eq!(template.origin(&values, at), 24);
     assert_eq!(template.origin(&values, 6), 6);
     assert_eq!(template.origin(&values, 8), 6);
+    assert_eq!(template.origin(&values, text.len()), 28);
+    assert_eq!(template.origin(&values, text.len() + 1), 29);
 }
 
 fn any_values() -> impl Strategy<Value = Values> {

@@ -2,12 +2,12 @@
 
 use jiff::Timestamp;
 use trawl_artifact::Measured;
-use trawl_artifact::manifest::{self, Bounds, MANIFEST_SCHEMA, Manifest, Versions};
+use trawl_artifact::manifest::{self, Bounds, FilterExpansion, MANIFEST_SCHEMA, Manifest, Versions};
 use trawl_artifact::outcome::{Outcome, StopReason};
 use trawl_artifact::pcapng::Summary;
 use trawl_artifact::verify::timestamp;
 use trawl_config::pods::RunnerSpec;
-use trawl_control::{Ended, LossBalance, Started};
+use trawl_control::{Ended, FilterReading, LossBalance, Started};
 
 /// How a capture ended, as far as it is known.
 #[derive(Clone, Debug)]
@@ -43,6 +43,7 @@ pub(crate) fn build(
         interface: started.interface.clone(),
         mode: started.mode.as_str().into(),
         filter: spec.filter.clone().filter(|text| !text.is_empty()),
+        expansion: started.filter.as_ref().map(expansion),
         snaplen: spec.snaplen,
         bounds: Bounds {
             duration_ms: spec.duration_ms,
@@ -71,6 +72,21 @@ pub(crate) fn build(
             runner: env!("CARGO_PKG_VERSION").into(),
             captured: captured_version.into(),
         },
+    }
+}
+
+fn expansion(reading: &FilterReading) -> FilterExpansion {
+    let left_out = reading.left_out.iter().map(|out| manifest::LeftOut {
+        layer: out.layer.clone(),
+        reason: out.reason.clone(),
+    });
+    FilterExpansion {
+        normalized: reading.normalized.clone(),
+        vlan_tags: reading.vlan_tags,
+        later_fragments: reading.later_fragments,
+        ip6_extension_headers: reading.ip6_extension_headers,
+        tunnels: reading.tunnels,
+        left_out: left_out.collect(),
     }
 }
 

@@ -37,6 +37,7 @@ pub(crate) fn request(spec: &RunnerSpec) -> Capture {
             uid: spec.tap.uid.clone(),
         },
         filter: spec.filter.clone(),
+        filter_tunnels: spec.filter_tunnels,
         duration_ms: spec.duration_ms,
         max_size_bytes: spec.max_size_bytes,
         snaplen: spec.snaplen,

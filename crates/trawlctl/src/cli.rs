@@ -20,7 +20,13 @@ Examples:
 
   # Fetch and check it
   trawlctl capture download manual-x7k2p -o evidence.pcapng \\
-    --token-exec 'kubectl create token analyst --audience trawl-artifact-gateway'")]
+    --token-exec 'kubectl create token analyst --audience trawl-artifact-gateway'
+
+  # What would the cluster say to these manifests? Needs no cluster
+  trawlctl lint deploy/*.yaml
+
+  # What does this filter really keep?
+  trawlctl filter explain 'host 10.0.0.50 and tcp port 443'")]
 pub struct Cli {
     #[command(flatten)]
     pub place: Place,
@@ -51,6 +57,27 @@ pub enum Command {
     /// Taps: where captures can be made
     #[command(subcommand, visible_aliases = ["taps"])]
     Tap(TapCommand),
+    /// Check manifests as the cluster would, without a cluster
+    #[command(after_help = "\
+Reads YAML with any number of documents, JSON, and lists as kubectl get prints them. Documents of other API
+groups are passed over. Problems go to standard output, one per line:
+
+  FILE:DOCUMENT KIND/NAME: FIELD: MESSAGE
+
+and warnings, about what is legal but surprising, to standard error. What only a cluster knows is not checked:
+whether the tap exists, who asks, and whether another object stands in the way.
+
+Exit codes: 0 everything is sound, 1 something would be refused or is no manifest, 2 wrong usage.
+
+Examples:
+  trawlctl lint policy.yaml
+  trawlctl lint deploy/
+  kustomize build overlays/site | trawlctl lint -
+  trawlctl lint --retention-ceiling 14d -o json policy.yaml | jq '.documents[] | select(.problems != [])'")]
+    Lint(LintArgs),
+    /// Filters: explain what one means, test it on packets. Needs no cluster
+    #[command(subcommand, visible_aliases = ["filters"])]
+    Filter(FilterCommand),
     /// Print a completion script for a shell
     #[command(after_help = "Example:\n  trawlctl completion bash > /etc/bash_completion.d/trawlctl")]
     Completion { shell: clap_complete::Shell },
@@ -126,6 +153,95 @@ pub enum TapCommand {
     /// List taps
     #[command(visible_alias = "ls")]
     List(ListArgs),
+}
+
+#[derive(Debug, Subcommand)]
+pub enum FilterCommand {
+    /// Show what a filter means: the text in full, what is added to it, its program, and what is surprising about it
+    #[command(after_help = "\
+A filter is written in the language of tcpdump, with numeric addresses and ports: names are never looked up.
+Trawl shows each frame to the filter as if it had no VLAN tags and no IPv6 extension headers, and lets later
+fragments pass a test of ports, because the plain filter would silently miss all of these. A filter that
+speaks about one of them itself is left alone in that respect; the explanation says so.
+
+Examples:
+  trawlctl filter explain 'host 10.0.0.50 and tcp port 443'
+
+  # What is wrong with this one? It cannot see untagged traffic
+  trawlctl filter explain '(vlan and host 10.0.0.50) or host 10.0.0.50'
+
+  # As tcpdump would read it
+  trawlctl filter explain --literal 'port 53'")]
+    Explain(ExplainArgs),
+    /// Say which packets of a capture file a filter keeps, and why not the others
+    #[command(after_help = "\
+Reads pcapng and pcap files of Ethernet frames. Each line is one packet, numbered as in Wireshark: whether it
+matches and what the filter saw; below a packet that does not match, each test of the filter with + (holds) or
+- (does not hold). A summary ends the output.
+
+Examples:
+  trawlctl filter test 'host 10.0.0.50 and udp port 53' evidence.pcapng
+
+  # The count only
+  trawlctl filter test --limit 0 'tcp' evidence.pcapng
+
+  # Numbers of the packets that do not match
+  trawlctl filter test -o json 'tcp' evidence.pcapng | jq '.shown[] | select(.matched | not) | .number'")]
+    Test(TestArgs),
+}
+
+#[derive(Debug, Args)]
+pub struct LintArgs {
+    /// Files, directories (their .yaml, .yml and .json files, not deeper), or - for standard input
+    #[arg(required = true, value_name = "FILE", value_hint = ValueHint::AnyPath)]
+    pub files: Vec<PathBuf>,
+    /// Longest retention that the installation allows
+    #[arg(long, value_name = "TIME", default_value = "30d", value_parser = duration)]
+    pub retention_ceiling: GoDuration,
+    /// What to print
+    #[arg(long, short, value_enum)]
+    pub output: Option<ReportFormat>,
+}
+
+/// How a filter is read.
+#[derive(Clone, Copy, Debug, Args)]
+pub struct Reading {
+    /// Read the filter exactly as tcpdump does: add nothing
+    #[arg(long, conflicts_with = "tunnels")]
+    pub literal: bool,
+    /// Also look at the packet inside VXLAN, GRE and Geneve
+    #[arg(long)]
+    pub tunnels: bool,
+}
+
+#[derive(Debug, Args)]
+pub struct ExplainArgs {
+    /// The filter, in quotes; empty for everything
+    #[arg(value_name = "EXPRESSION")]
+    pub expression: String,
+    #[command(flatten)]
+    pub reading: Reading,
+    /// What to print
+    #[arg(long, short, value_enum)]
+    pub output: Option<ReportFormat>,
+}
+
+#[derive(Debug, Args)]
+pub struct TestArgs {
+    /// The filter, in quotes; empty for everything
+    #[arg(value_name = "EXPRESSION")]
+    pub expression: String,
+    /// Capture file (pcapng or pcap), or - for standard input
+    #[arg(value_name = "FILE", value_hint = ValueHint::FilePath)]
+    pub file: PathBuf,
+    #[command(flatten)]
+    pub reading: Reading,
+    /// Packets to show; all are counted
+    #[arg(long, value_name = "NUMBER", default_value_t = 100)]
+    pub limit: u64,
+    /// What to print
+    #[arg(long, short, value_enum)]
+    pub output: Option<ReportFormat>,
 }
 
 #[derive(Debug, Args)]

@@ -2,11 +2,12 @@
 
 use kube::{
     Client, Config,
+    client::ClientBuilder,
     config::{ExecAuthCluster, ExecConfig, KubeConfigOptions, Kubeconfig},
 };
 use trawl_api::names::DEFAULT_NAMESPACE;
 
-use crate::{Failure, cli::Place};
+use crate::{Failure, cli::Place, warnings};
 
 /// A kubeconfig with the chosen context.
 pub struct Cluster {
@@ -72,8 +73,9 @@ impl Cluster {
         let mut config =
             config.map_err(|error| Failure::usage(format!("the kubeconfig cannot be used: {error}")))?;
         config.default_namespace.clone_from(&self.namespace);
-        Client::try_from(config)
-            .map_err(|error| Failure::usage(format!("the kubeconfig cannot be used: {error}")))
+        let client = ClientBuilder::try_from(config)
+            .map_err(|error| Failure::usage(format!("the kubeconfig cannot be used: {error}")))?;
+        Ok(client.with_layer(&warnings::shown()).build())
     }
 
     /// The exec plugin of the context's user, with the cluster where the plugin wants to know it.

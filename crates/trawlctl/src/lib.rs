@@ -1,4 +1,5 @@
-//! The Trawl command line: ask for captures, watch them, fetch them and prove what they hold.
+//! The Trawl command line: ask for captures, watch them, fetch them and prove what they hold; check manifests and
+//! filters without a cluster.
 #![forbid(unsafe_code)]
 
 use std::process::ExitCode;
@@ -10,16 +11,20 @@ pub mod cli;
 mod connect;
 pub mod download;
 mod failure;
+mod filter;
 mod generate;
+mod lint;
 mod output;
+mod packets;
 mod progress;
 mod table;
 mod tap;
 mod verify;
+mod warnings;
 
 pub use failure::Failure;
 
-use cli::{CaptureCommand, Cli, Command, TapCommand};
+use cli::{CaptureCommand, Cli, Command, FilterCommand, TapCommand};
 
 /// Parses the arguments, runs, and says what went wrong. 0: done; 1: it was tried and failed; 2: wrong usage.
 pub fn main() -> ExitCode {
@@ -52,6 +57,9 @@ async fn run(cli: Cli) -> Result<(), Failure> {
             CaptureCommand::Verify(args) => verify::run(place, args).await,
         },
         Command::Tap(TapCommand::List(args)) => tap::list(place, args).await,
+        Command::Lint(args) => lint::run(place, args),
+        Command::Filter(FilterCommand::Explain(args)) => filter::explain(&args),
+        Command::Filter(FilterCommand::Test(args)) => filter::test(&args),
         Command::Completion { shell } => generate::completion(shell),
         Command::Man { directory } => generate::man(directory.as_deref()),
     }

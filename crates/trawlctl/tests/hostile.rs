@@ -1,6 +1,8 @@
-//! Gateways and stores that lie: the token stays where it belongs, and no wrong file appears.
+//! Gateways and stores that lie: the token stays where it belongs, and no wrong file appears. Files that were made to
+//! harm: they are refused where they are read.
 
 mod line;
+mod offline;
 
 use std::{
     net::SocketAddr,

@@ -11,7 +11,18 @@ const MOST: usize = 64;
 pub fn check(schema: &Value, value: &Value, path: &str, problems: &mut Vec<FieldProblem>) {
     let mut report = Report { path, problems };
     if !of_type(schema, value) {
-        return report.add(format!("must be {}, not {}", type_words(schema), found(value)));
+        // YAML reads n, on and 010 as something else than text.
+        let scalar = value.is_boolean() || value.is_number();
+        let advice = if scalar && schema["type"] == "string" {
+            "; put it in quotes"
+        } else {
+            ""
+        };
+        return report.add(format!(
+            "must be {}, not {}{advice}",
+            type_words(schema),
+            found(value)
+        ));
     }
     if let Some(allowed) = schema["enum"].as_array()
         && !allowed.contains(value)

@@ -299,6 +299,16 @@ fn what_is_legal_but_surprising_is_said() {
         (json!({"snaplen": 64}), "spec.snaplen", "cut the headers"),
         (json!({"snaplen": 127}), "spec.snaplen", "128"),
         (json!({"preTrigger": "1ms"}), "spec.preTrigger", "history"),
+        (
+            json!({"filter": "(vlan and host 10.0.0.1) or host 10.0.0.1"}),
+            "spec.filter",
+            "untagged",
+        ),
+        (
+            json!({"filter": "(mpls and host 10.0.0.1) or host 10.0.0.1"}),
+            "spec.filter",
+            "mpls",
+        ),
     ] {
         let verdict = must_admit(&rules(), &manual(patch));
         assert_eq!(verdict.warnings.len(), 1, "{:?}", verdict.warnings);

@@ -222,6 +222,8 @@ fn what_is_legal_but_surprising_about_a_template_is_said() {
             "captures fail: ICMP; ICMPv6",
         ),
         ("tcp port 443", "no placeholder"),
+        ("(vlan and host {{source.ip}}) or host {{source.ip}}", "untagged"),
+        ("(pppoes and host {{source.ip}}) or host {{source.ip}}", "pppoes"),
         (
             "vlan {{suricata.severity}} and host {{source.ip}}",
             "no part of a packet",
@@ -230,6 +232,18 @@ fn what_is_legal_but_surprising_about_a_template_is_said() {
         let verdict = must_admit(&rules(), &template(text));
         must_warn(&verdict, TEMPLATE, words);
     }
+    let tunnels = Rules {
+        filter: trawl_filter::Options {
+            tunnels: true,
+            ..Default::default()
+        },
+        ..rules()
+    };
+    must_warn(
+        &must_admit(&tunnels, &template("not host {{source.ip}}")),
+        TEMPLATE,
+        "says not",
+    );
     let without = create(policy(json!({"capture": {"filterTemplate": null}})));
     must_warn(&must_admit(&rules(), &without), TEMPLATE, "every packet");
 }

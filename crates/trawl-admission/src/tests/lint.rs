@@ -165,6 +165,8 @@ fn metadata_is_looked_at_too() {
     for (patch, field) in [
         (json!({"name": null}), "metadata.name"),
         (json!({"name": "Upper"}), "metadata.name"),
+        (json!({"name": true}), "metadata.name"),
+        (json!({"namespace": 5}), "metadata.namespace"),
         (json!({"name": "a".repeat(254)}), "metadata.name"),
         (
             json!({"name": null, "generateName": "Upper-"}),

@@ -3,6 +3,8 @@
 mod capture_job;
 mod capture_policy;
 mod common;
+mod contract;
+mod documentation;
 mod hostile;
 mod lint;
 mod mutation;

@@ -52,6 +52,33 @@ async fn tags_on_the_wire_are_in_the_file_of_a_mirror_interface() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn a_tagged_conversation_is_captured_by_a_plain_host_filter() {
+    for source in both() {
+        let world = World::new();
+        let _daemon = world.daemon();
+        let client = world.client();
+        let _held = attach(&client, source).await;
+        let filter = "host 10.0.0.1 and udp port 53";
+        let running = start(&client, capture("t", filter, 2_500), world.path("f"))
+            .await
+            .unwrap();
+        let reading = running.started.filter.clone().unwrap();
+        assert_eq!((reading.normalized.as_str(), reading.vlan_tags), (filter, 2));
+        let far = world.injector(FAR);
+        let frames = [
+            frame(1, 53, 100),
+            tagged(&frame(2, 53, 100), 7),
+            tagged(&tagged(&frame(3, 53, 100), 9), 7),
+        ];
+        far.send(&tagged(&frame(4, 54, 100), 7)).unwrap();
+        frames.iter().for_each(|f| far.send(f).unwrap());
+        let (ended, packets) = running.ended().await;
+        assert_eq!(packets.into_iter().map(|p| p.bytes).collect::<Vec<_>>(), frames);
+        assert_eq!(ended.balance.filtered, 1);
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn what_the_node_sends_is_captured_and_loopback_shows_each_packet_once() {
     let world = World::new();
     world.ip(&["link", "set", "lo", "up"]);

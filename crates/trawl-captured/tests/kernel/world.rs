@@ -272,6 +272,7 @@ pub fn capture(name: &str, filter: &str, duration_ms: u64) -> Capture {
     Capture {
         tap: tap(name),
         filter: Some(filter.into()),
+        filter_tunnels: false,
         duration_ms,
         max_size_bytes: 64 << 20,
         snaplen: 0,

@@ -72,6 +72,7 @@ impl Plan<'_> {
             tap: self.tap.clone(),
             node: self.node.into(),
             filter: spec.filter.clone(),
+            filter_tunnels: self.config.capture.filter_tunnels,
             duration_ms: spec.duration.as_millis(),
             max_size_bytes: spec.max_size.bytes(),
             snaplen: u32::try_from(spec.snaplen).unwrap_or(0),

@@ -81,7 +81,10 @@ pub fn rules(config: &Installation) -> Rules {
             MirrorProvider::MikroTikRouterOS7,
             MirrorProvider::MikroTikRouterOS7SSH,
         ],
-        filter: trawl_filter::Options::default(),
+        filter: trawl_filter::Options {
+            tunnels: config.capture.filter_tunnels,
+            ..trawl_filter::Options::default()
+        },
     }
 }
 

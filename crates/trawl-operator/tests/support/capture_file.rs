@@ -64,6 +64,7 @@ pub fn manifest(job: &CaptureJob, file: &[u8], outcome: Outcome) -> Manifest {
         node: job.spec.target_node.clone().unwrap_or_default(),
         interface: "mirror0".into(),
         mode: "copy".into(),
+        expansion: None,
         filter: job.spec.filter.clone(),
         snaplen: 0,
         bounds: Bounds {

@@ -143,6 +143,7 @@ pub fn installation(namespace: &str, store: &str) -> Installation {
             sensor: image("sensor"),
         },
         captured: Captured::default(),
+        capture: Default::default(),
         store: StoreConfig {
             profile: "test".into(),
             backend: StoreBackend::Directory(DirectoryConfig { path: store.into() }),

@@ -8,8 +8,8 @@ use sha2::{Digest, Sha256};
 use tokio::net::UnixListener;
 use trawl_artifact::verify::hex;
 use trawl_control::{
-    Capture, CaptureMode, Connection, DaemonStatus, Ended, ErrorCode, ErrorReply, LossBalance, Progress,
-    Reply, Request, RequestBody, Started, StopReason,
+    Capture, CaptureMode, Connection, DaemonStatus, Ended, ErrorCode, ErrorReply, FilterReading, LeftOut,
+    LossBalance, Progress, Reply, Request, RequestBody, Started, StopReason,
 };
 
 /// What happens to one capture.
@@ -97,6 +97,17 @@ async fn play(
         started_at_ns: FIRST_NS,
         requested_from_ns: FIRST_NS,
         covered_from_ns: FIRST_NS,
+        filter: request.filter.map(|normalized| FilterReading {
+            normalized,
+            vlan_tags: 2,
+            later_fragments: true,
+            ip6_extension_headers: false,
+            tunnels: request.filter_tunnels,
+            left_out: vec![LeftOut {
+                layer: "ip6ExtensionHeaders".into(),
+                reason: "the fake does not".into(),
+            }],
+        }),
     };
     connection.send(&Reply::Started(started)).await.unwrap();
     let packets = match scenario {

@@ -42,6 +42,7 @@ impl Stage {
             tap: id("tap"),
             node: "node-1".into(),
             filter: Some("tcp port 443".into()),
+            filter_tunnels: true,
             duration_ms: 2_000,
             max_size_bytes: 1 << 20,
             snaplen: 0,
@@ -147,6 +148,13 @@ async fn a_capture_is_stored_with_a_manifest_that_verifies_and_four_records() {
     );
     assert_eq!(result.sha256, Some(report.sha256));
     assert_eq!(manifest.filter.as_deref(), Some("tcp port 443"));
+    let expansion = manifest.expansion.unwrap();
+    assert_eq!(
+        (expansion.normalized.as_str(), expansion.vlan_tags),
+        ("tcp port 443", 2)
+    );
+    assert!(expansion.tunnels, "as the operator's instruction says");
+    assert_eq!(expansion.left_out[0].layer, "ip6ExtensionHeaders");
     assert_eq!(manifest.versions.captured, "fake-1");
     assert_eq!(manifest.loss_balance.unwrap().seen, 1_002);
     assert_eq!(

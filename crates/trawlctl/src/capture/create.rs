@@ -14,6 +14,9 @@ use crate::{
 
 /// Asks for a capture, and follows it with `--wait`.
 pub async fn create(place: &Place, args: CreateArgs) -> Result<(), Failure> {
+    if let Some(text) = &args.filter {
+        try_filter(text)?;
+    }
     let (client, namespace) = connect(place).await?;
     let node = match args.node.clone() {
         Some(node) => node,
@@ -42,6 +45,19 @@ pub async fn create(place: &Place, args: CreateArgs) -> Result<(), Failure> {
         .await;
     }
     follow(&client, &namespace, &name, output::line).await
+}
+
+/// Compiles the filter here, so that a mistake in it costs no round trip and is explained at once.
+fn try_filter(text: &str) -> Result<(), Failure> {
+    let compiled = trawl_filter::compile_with(text, &trawl_filter::Options::default());
+    let compiled = compiled.map_err(|error| {
+        Failure::usage(format!("--filter: {error}"))
+            .hint("try it without a cluster: trawlctl filter explain 'EXPRESSION'")
+    })?;
+    for warning in compiled.warnings {
+        eprintln!("warning: --filter: {warning}");
+    }
+    Ok(())
 }
 
 fn wanted(args: CreateArgs, node: String) -> CaptureJob {
