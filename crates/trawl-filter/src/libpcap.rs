@@ -36,6 +36,10 @@ fn explain(error: &pcap::Error) -> FilterError {
     }
     let known = [
         (
+            "over mpls",
+            "behind mpls only mpls, ip and ip6 and what these carry can be tested; write the test of mpls last",
+        ),
+        (
             "networks only",
             "an address with a mask needs net before it, as in net 10.0.0.0/8 or src net 10.0.0.0/8",
         ),

@@ -170,6 +170,8 @@ fn a_later_fragment_has_no_ports_and_passes_every_wanted_test_of_them() {
             ("not not tcp port 443", true),
             ("tcp and not port 443", true),
             ("tcp[13] & 2 != 0", false),
+            // Looks at such a header itself, and is asked for ports all the same.
+            ("tcp port 443 and (ip or ip6[6] != 6)", true),
         ] {
             assert_eq!(judged(text, &later), wanted, "{text}, IPv6 {ip6}");
         }

@@ -15,7 +15,7 @@ const TEXTS: [&str; 8] = [
     "vlan 100 and (host 10.0.0.50 or (vlan and tcp port 443))",
     "len > 100 and ip6 net 2001:db8::/32",
     "ip[ip[2:2]] + (ip6[4:2] * 3) / 7 = udp[ip[0] & 0xf]",
-    "sctp or esp or mpls or geneve or pppoes",
+    "sctp or esp or geneve or pppoes or mpls",
 ];
 
 static FILTERS: LazyLock<Vec<Filter>> = LazyLock::new(|| {
