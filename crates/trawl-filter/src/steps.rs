@@ -270,7 +270,7 @@ impl Builder<'_> {
                     open_x = true;
                 }
                 Op::Compute(alu, Operand::K(k)) => a = a.computed(alu, k)?,
-                Op::Jump(skip) => at += skip,
+                Op::Jump(skip) => at += skip as usize,
                 Op::Branch(test, Operand::K(k), jt, jf) if !open_x => {
                     let (yes, no) = (at + usize::from(jt), at + usize::from(jf));
                     let (step, swapped) = self.add(a, test, k, kept)?;
