@@ -20,15 +20,19 @@ const TEXTS: [&str; 8] = [
 
 static FILTERS: LazyLock<Vec<Filter>> = LazyLock::new(|| {
     let options = [(false, false), (false, true), (true, false)];
-    let compile = |text: &&str| options.map(|(literal, tunnels)| {
-        let options = Options { literal, tunnels };
-        compile_with(text, &options).expect("a good filter").filter
-    });
+    let compile = |text: &&str| {
+        options.map(|(literal, tunnels)| {
+            let options = Options { literal, tunnels };
+            compile_with(text, &options).expect("a good filter").filter
+        })
+    };
     TEXTS.iter().flat_map(compile).collect()
 });
 
 fuzz_target!(|input: &[u8]| {
-    let Some((choice, frame)) = input.split_first() else { return };
+    let Some((choice, frame)) = input.split_first() else {
+        return;
+    };
     let filter = &FILTERS[usize::from(*choice) % FILTERS.len()];
     for kept in [frame.len(), frame.len() / 2] {
         let _ = filter.matches(&frame[..kept], frame.len() as u32);
