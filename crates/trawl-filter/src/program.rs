@@ -33,9 +33,9 @@ struct Unit {
 }
 
 impl Unit {
-    fn new(code: Code) -> Self {
+    fn new(code: Code, whole_ip4: bool) -> Self {
         Self {
-            steps: Steps::of(&code),
+            steps: Steps::of(&code, whole_ip4),
             code,
         }
     }
@@ -45,8 +45,8 @@ impl Program {
     pub(crate) fn new(main: Code, later: Option<Code>, views: Views) -> Self {
         Self {
             watches_ip6: views.extensions || later.is_some(),
-            main: Unit::new(main),
-            later: later.map(Unit::new),
+            main: Unit::new(main, later.is_some()),
+            later: later.map(|code| Unit::new(code, false)),
             views,
         }
     }
