@@ -32,7 +32,7 @@ pub enum FilterError {
         advice: &'static str,
     },
     /// The expression contradicts itself: no packet can ever match.
-    #[error("filter rejects all packets: parts of it exclude each other; join them by or, or remove one")]
+    #[error("filter rejects all packets: parts of it exclude each other; remove one of them")]
     RejectsAll,
     /// The compiler did not finish in time.
     #[error("filter took too long to compile; make it simpler")]
