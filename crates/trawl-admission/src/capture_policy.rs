@@ -2,7 +2,7 @@
 
 use serde_json::Value;
 use trawl_api::{CapturePolicySpec, HubbleDropTrigger, SuricataAlertTrigger};
-use trawl_policy::{known_category, nearly_known_category};
+use trawl_policy::{known_category, known_drop_reason, nearly_known_category};
 
 use crate::{Kind, Operation, Request, Rules, capturing, findings::Findings, spec, template};
 
@@ -82,8 +82,17 @@ fn categories(alert: &SuricataAlertTrigger, findings: &mut Findings) {
     }
 }
 
-/// Cilium has two reasons for what people call a denied flow.
+/// Reasons that no event may ever have, and the two that Cilium has for what people call a denied flow.
 fn reasons(drop: &HubbleDropTrigger, findings: &mut Findings) {
+    for (index, reason) in drop.reasons.iter().enumerate() {
+        if !known_drop_reason(reason) {
+            findings.warn(
+                &format!("spec.trigger.hubbleDrop.reasons[{index}]"),
+                "is no drop reason of Cilium 1.19, where they look like POLICY_DENIED; it matches only if another \
+                 version has it",
+            );
+        }
+    }
     let lists = |name: &str| drop.reasons.iter().any(|reason| reason == name);
     for (listed, other, what) in [
         (

@@ -86,17 +86,17 @@ pub(crate) enum Op {
     LoadAt(Size, u32),
     LoadFromX(Size, u32),
     LoadConstant(u32),
-    LoadScratch(usize),
+    LoadScratch(u8),
     LoadLength,
     LoadXConstant(u32),
-    LoadXScratch(usize),
+    LoadXScratch(u8),
     LoadXLength,
     LoadXHeader(u32),
-    Store(usize),
-    StoreX(usize),
+    Store(u8),
+    StoreX(u8),
     Compute(Alu, Operand),
     Negate,
-    Jump(usize),
+    Jump(u32),
     Branch(Test, Operand, u8, u8),
     ReturnA,
     Return(u32),
@@ -115,7 +115,7 @@ impl Code {
         for (at, instruction) in code.into_iter().enumerate() {
             let op = decode(instruction).ok_or("an instruction is unknown")?;
             let furthest = match op {
-                Op::Jump(skip) => at.saturating_add(1).saturating_add(skip),
+                Op::Jump(skip) => at.saturating_add(1).saturating_add(skip as usize),
                 Op::Branch(_, _, jt, jf) => at + 1 + usize::from(jt.max(jf)),
                 Op::Return(_) | Op::ReturnA => at,
                 _ => at + 1,
@@ -152,17 +152,17 @@ impl Code {
                 Op::LoadAt(size, k) => a = frame.load(size, k as usize)?,
                 Op::LoadFromX(size, k) => a = frame.load(size, (x as usize).checked_add(k as usize)?)?,
                 Op::LoadConstant(k) => a = k,
-                Op::LoadScratch(i) => a = scratch[i],
+                Op::LoadScratch(i) => a = scratch[usize::from(i) % SCRATCH],
                 Op::LoadLength => a = wire_length,
                 Op::LoadXConstant(k) => x = k,
-                Op::LoadXScratch(i) => x = scratch[i],
+                Op::LoadXScratch(i) => x = scratch[usize::from(i) % SCRATCH],
                 Op::LoadXLength => x = wire_length,
                 Op::LoadXHeader(k) => x = (frame.load(Size::Byte, k as usize)? & 0xf) << 2,
-                Op::Store(i) => scratch[i] = a,
-                Op::StoreX(i) => scratch[i] = x,
+                Op::Store(i) => scratch[usize::from(i) % SCRATCH] = a,
+                Op::StoreX(i) => scratch[usize::from(i) % SCRATCH] = x,
                 Op::Compute(alu, operand) => a = compute(alu, a, value(operand, x))?,
                 Op::Negate => a = a.wrapping_neg(),
-                Op::Jump(skip) => at += skip,
+                Op::Jump(skip) => at += skip as usize,
                 Op::Branch(test, operand, jt, jf) => {
                     at += usize::from(if holds(test, a, value(operand, x)) { jt } else { jf });
                 }
@@ -228,7 +228,7 @@ fn decode(i: Instruction) -> Option<Op> {
         0x10 => Some(Size::Byte),
         _ => None,
     };
-    let cell = usize::try_from(i.k).ok().filter(|k| *k < SCRATCH);
+    let cell = u8::try_from(i.k).ok().filter(|k| usize::from(*k) < SCRATCH);
     let operand = if i.code & 0x08 == 0 {
         Operand::K(i.k)
     } else {
@@ -280,9 +280,7 @@ fn decode_alu(i: Instruction, operand: Operand) -> Option<Op> {
 fn decode_jump(i: Instruction, operand: Operand) -> Option<Op> {
     let test = match i.code & 0xf0 {
         0x00 => {
-            return i32::try_from(i.k)
-                .ok()
-                .map(|k| Op::Jump(k.cast_unsigned() as usize));
+            return i32::try_from(i.k).ok().map(|k| Op::Jump(k.cast_unsigned()));
         }
         0x10 => Test::Equal,
         0x20 => Test::Greater,

@@ -52,6 +52,13 @@ impl<'a> Reading<'a> {
         let original = words::join(words);
         let parsed = syntax::parse(words);
         let main = libpcap::compile(&original).map_err(|error| placed(error, &parsed))?;
+        let wrong = parsed.as_ref().ok().and_then(|tree| {
+            let mut tests = tree.tests().into_iter();
+            tests.find_map(|(test, _)| Some((test.position, test.objection()?)))
+        });
+        if let Some((position, advice)) = wrong {
+            return Err(FilterError::Refused { position, advice });
+        }
         let understood = parsed.ok().map(|tree| (tree.text(), tree));
         // What libpcap does not take for the same is not what we take it for.
         let understood = understood

@@ -170,3 +170,44 @@ impl Compiled {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::compile_with;
+
+    #[test]
+    fn an_expansion_survives_json_and_its_words_are_those_of_messages() {
+        let options = Options {
+            literal: true,
+            tunnels: true,
+        };
+        let expansion = compile_with("tcp", &options).unwrap().expansion;
+        let json = serde_json::to_value(&expansion).unwrap();
+        let layers = json["leftOut"].as_array().unwrap();
+        for (layer, expected) in layers.iter().zip(Layer::ALL) {
+            assert_eq!(layer["layer"], expected.as_str());
+        }
+        assert_eq!(layers.len(), 4);
+        assert_eq!(serde_json::from_value::<Expansion>(json).unwrap(), expansion);
+    }
+
+    #[test]
+    fn every_addition_and_omission_is_said_in_a_sentence_without_the_text() {
+        let options = Options {
+            literal: false,
+            tunnels: true,
+        };
+        let all = compile_with("tcp port 443", &options).unwrap().expansion;
+        assert_eq!(all.sentences().len(), 4);
+        let few = compile_with("vlan 77 and ip6[6] = 0", &options)
+            .unwrap()
+            .expansion;
+        let sentences = few.sentences();
+        assert_eq!(sentences.len(), 3, "tunnels, and twice nothing");
+        assert!(
+            sentences.iter().all(|s| s.ends_with('.') && !s.contains("77")),
+            "{sentences:?}"
+        );
+    }
+}

@@ -1,9 +1,11 @@
 //! Filter text to a checked BPF program, without name resolution.
 //!
-//! Three steps: [`words`] takes the text apart and refuses everything that libpcap would have to look up (host
-//! names, service names) or would silently read as something wider; libpcap compiles what is left, for an Ethernet
-//! file, on a thread of its own with a deadline; [`program`] checks the code and runs it, without `unsafe`.
-//! Errors name a position and what to do, and never repeat the text.
+//! [`words`] takes the text apart and refuses everything that libpcap would have to look up (host names, service
+//! names) or would silently read as something wider. libpcap compiles what is left, for an Ethernet file, on a thread
+//! of its own with a deadline. Beside it the text is read as a tree of tests, which tells what each test is, where it
+//! stands, and which layers the filter looks at itself. A [`Program`] runs the checked code without `unsafe`, on
+//! frames as the filter is to see them: without VLAN tags and IPv6 extension headers, and inside of tunnels when that
+//! is asked for. Errors name a position and what to do, and never repeat the text.
 #![forbid(unsafe_code)]
 
 mod away;

@@ -82,6 +82,27 @@ fn the_matrix_of_encapsulations_is_answered_as_the_author_meant() {
     }
 }
 
+/// An entry for a known EtherType may not begin at a comparison of what was loaded before it.
+#[test]
+fn several_tests_of_the_ethertype_are_answered_as_by_libpcap() {
+    for text in [
+        "ether proto 0x800 or ether[12:2] & 0xff = 6",
+        "not ip and ether[12:2] & 0xff00 = 0x8600",
+        "ether[12] = 8 and ether[13] = 6",
+        "ether[12:2] > 0x805 and ether[12:2] < 0x900",
+        "ip or stp or isis",
+    ] {
+        let (ours, theirs) = (literal(text).unwrap(), libpcap(text));
+        for frame in matrix() {
+            assert_eq!(
+                ours.matches(&frame, frame.len() as u32),
+                theirs.filter(&frame),
+                "{text}"
+            );
+        }
+    }
+}
+
 #[test]
 fn empty_text_keeps_everything() {
     assert_eq!(compile(""), Ok(Filter::Everything));

@@ -25,7 +25,7 @@ fn line(at: usize, op: Op) -> String {
         Op::StoreX(i) => two("stx", format!("M[{i}]")),
         Op::Compute(alu, value) => two(compute(alu), operand(value)),
         Op::Negate => "neg".into(),
-        Op::Jump(skip) => two("ja", (at + 1 + skip).to_string()),
+        Op::Jump(skip) => two("ja", (at + 1 + skip as usize).to_string()),
         Op::Branch(test, value, jt, jf) => {
             let (jt, jf) = (at + 1 + usize::from(jt), at + 1 + usize::from(jf));
             two(branch(test), format!("{:<15} jt {jt}  jf {jf}", operand(value)))

@@ -21,8 +21,7 @@ pub struct Program {
     /// For later fragments, when they are judged otherwise.
     later: Option<Unit>,
     views: Views,
-    /// Whether anything may be in the way behind these headers.
-    watches_ip4: bool,
+    /// Whether IPv6 extension headers make a difference.
     watches_ip6: bool,
 }
 
@@ -34,9 +33,9 @@ struct Unit {
 }
 
 impl Unit {
-    fn new(code: Code) -> Self {
+    fn new(code: Code, whole_ip4: bool) -> Self {
         Self {
-            steps: Steps::of(&code),
+            steps: Steps::of(&code, whole_ip4),
             code,
         }
     }
@@ -45,10 +44,9 @@ impl Unit {
 impl Program {
     pub(crate) fn new(main: Code, later: Option<Code>, views: Views) -> Self {
         Self {
-            watches_ip4: views.tunnels || later.is_some(),
-            watches_ip6: views.tunnels || views.extensions || later.is_some(),
-            main: Unit::new(main),
-            later: later.map(Unit::new),
+            watches_ip6: views.extensions || later.is_some(),
+            main: Unit::new(main, later.is_some()),
+            later: later.map(|code| Unit::new(code, false)),
             views,
         }
     }
@@ -65,7 +63,8 @@ impl Program {
             } else {
                 (0, start.outermost)
             };
-            return steps.accepts(frame, cut, ethertype, wire_length);
+            return steps.accepts(frame, cut, ethertype, wire_length)
+                || (self.views.tunnels && start.may_be_tunnel() && self.matches_inside(frame, wire_length));
         }
         self.looks_through(frame, wire_length)
     }
@@ -74,8 +73,8 @@ impl Program {
     #[inline]
     fn needs_layers(&self, start: &Start<'_>) -> bool {
         match start.payload {
-            IP4 => self.watches_ip4 && (self.views.tunnels || start.is_later_fragment()),
-            IP6 => self.watches_ip6 && (self.views.tunnels || start.is_extended()),
+            IP4 => self.later.is_some() && start.is_later_fragment(),
+            IP6 => self.watches_ip6 && start.is_extended(),
             _ => false,
         }
     }
@@ -86,9 +85,14 @@ impl Program {
             return self.main.code.accepts(frame, wire_length);
         };
         self.judge(frame, &layers, wire_length)
-            || (self.views.tunnels
-                && tunnel::inner(frame, &layers)
-                    .is_some_and(|inner| self.judge_inner(frame, &inner, wire_length)))
+            || (self.views.tunnels && self.matches_inside(frame, wire_length))
+    }
+
+    #[inline(never)]
+    fn matches_inside(&self, frame: &[u8], wire_length: u32) -> bool {
+        Layers::of(frame)
+            .and_then(|layers| tunnel::inner(frame, &layers))
+            .is_some_and(|inner| self.judge_inner(frame, &inner, wire_length))
     }
 
     /// Judges the packet inside a tunnel of a frame.
@@ -123,10 +127,8 @@ impl Program {
     }
 
     fn unit(&self, layers: &Layers) -> &Unit {
-        // Without the view, a later fragment of IPv6 shows its fragment header and nothing that could be a port.
-        let shown = layers.ethertype == IP4 || self.views.extensions;
         match &self.later {
-            Some(later) if layers.later_fragment && shown => later,
+            Some(later) if layers.later_fragment => later,
             _ => &self.main,
         }
     }

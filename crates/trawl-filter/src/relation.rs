@@ -1,7 +1,7 @@
 //! Comparisons of header bytes and lengths: `tcp[13] & 2 != 0`, `len - 14 > 100`.
 
 use crate::syntax::{Misread, Reader, is_protocol};
-use crate::tree::{Access, What};
+use crate::tree::{Access, What, number};
 use crate::words::Kind;
 
 const CALCULATES: &[&str] = &["+", "-", "*", "/", "%", "&", "|", "^", "<<", ">>"];
@@ -130,11 +130,4 @@ fn is_constant(word: &str) -> bool {
             word,
             "tcpflags" | "icmptype" | "icmpcode" | "icmp6type" | "icmp6code"
         )
-}
-
-fn number(word: &str) -> Option<u32> {
-    match word.strip_prefix("0x") {
-        Some(hex) => u32::from_str_radix(hex, 16).ok(),
-        None => word.parse().ok(),
-    }
 }

@@ -10,8 +10,11 @@ const MAX_STEPS: usize = 4096;
 const ACCEPT: u16 = u16::MAX;
 const REJECT: u16 = u16::MAX - 1;
 const ETHERTYPE: u32 = 12;
-/// Shorter frames are left to the interpreter: a step loads four bytes also where fewer are compared.
-pub(crate) const SHORTEST: usize = ETHERTYPE as usize + 4;
+/// Where the fragment offset of IPv4 ends.
+const FRAGMENT_END: u32 = 22;
+/// Shorter frames are left to the interpreter: a step loads four bytes also where fewer are compared, and the
+/// fragment offset may be taken as read.
+pub(crate) const SHORTEST: usize = FRAGMENT_END as usize + 2;
 
 /// Loads four bytes, masks them, and asks whether they are in a range.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -75,25 +78,30 @@ enum Known {
 type State = (usize, Known, Option<u8>);
 
 impl Steps {
-    /// `None` when the code does more than load, mask and compare.
-    pub(crate) fn of(code: &Code) -> Option<Self> {
+    /// `None` when the code does more than load, mask and compare. `whole_ip4` promises that no later fragment of
+    /// IPv4 will be judged, so that tests for them are decided.
+    pub(crate) fn of(code: &Code, whole_ip4: bool) -> Option<Self> {
         let mut builder = Builder {
             ops: code.ops(),
             steps: Vec::new(),
             known: HashMap::new(),
         };
         let start = builder.build((0, Known::Nothing, None))?;
-        let (steps, start) = in_chains(&builder.steps, start)?;
+        let (mut steps, start) = in_chains(&builder.steps, start)?;
         let entry = |ethertype| {
             let at = decided(&steps, start, ethertype);
             // What was loaded before is not, when one begins here.
             let kept = steps.get(usize::from(at)).is_some_and(|step| step.kept);
             if kept { start } else { at }
         };
+        let (mut ip4, ip6, arp) = (entry(0x0800), entry(0x86dd), entry(0x0806));
+        if whole_ip4 {
+            ip4 = without_fragment_tests(&mut steps, ip4)?;
+        }
         Some(Self {
-            ip4: entry(0x0800),
-            ip6: entry(0x86dd),
-            arp: entry(0x0806),
+            ip4,
+            ip6,
+            arp,
             steps,
             start,
         })
@@ -161,6 +169,13 @@ impl Step {
         (loaded & self.mask).wrapping_sub(self.low) <= self.span
     }
 
+    /// `ip[6:2] & 0x1fff`; whole packets go on at `yes`.
+    fn tests_fragment(&self) -> bool {
+        (self.header, self.whole) == (NO_HEADER, false)
+            && self.at + 4 == FRAGMENT_END
+            && (self.mask, self.low, self.span) == (0x1fff, 0, 0)
+    }
+
     fn tests_ethertype(&self) -> bool {
         self.header == NO_HEADER && self.at == ETHERTYPE && self.mask == 0xffff_0000
     }
@@ -188,6 +203,36 @@ fn in_chains(steps: &[Step], start: u16) -> Option<(Vec<Step>, u16)> {
         (step.yes, step.no) = (place(step.yes)?, place(step.no)?);
     }
     Some((ordered, place(start)?))
+}
+
+/// Adds a copy of what follows from `entry` in which later fragments are never asked for, and returns its beginning.
+fn without_fragment_tests(steps: &mut Vec<Step>, entry: u16) -> Option<u16> {
+    let get = |at: u16| steps.get(usize::from(at));
+    let past = |mut at: u16| {
+        while let Some(step) = get(at).filter(|step| step.tests_fragment())
+            && !get(step.yes).is_some_and(|next| next.kept)
+        {
+            at = step.yes;
+        }
+        at
+    };
+    let graph = steps.iter().map(|step| Step {
+        yes: past(step.yes),
+        no: past(step.no),
+        ..*step
+    });
+    let (copy, start) = in_chains(&graph.collect::<Vec<_>>(), past(entry))?;
+    let base = u16::try_from(steps.len()).ok()?;
+    let moved = |at: u16| if at >= REJECT { at } else { at + base };
+    if steps.len() + copy.len() > MAX_STEPS {
+        return Some(entry);
+    }
+    steps.extend(copy.into_iter().map(|step| Step {
+        yes: moved(step.yes),
+        no: moved(step.no),
+        ..step
+    }));
+    Some(moved(start))
 }
 
 /// Where the walk from `at` arrives when the EtherType is known.
@@ -270,7 +315,7 @@ impl Builder<'_> {
                     open_x = true;
                 }
                 Op::Compute(alu, Operand::K(k)) => a = a.computed(alu, k)?,
-                Op::Jump(skip) => at += skip,
+                Op::Jump(skip) => at += skip as usize,
                 Op::Branch(test, Operand::K(k), jt, jf) if !open_x => {
                     let (yes, no) = (at + usize::from(jt), at + usize::from(jf));
                     let (step, swapped) = self.add(a, test, k, kept)?;

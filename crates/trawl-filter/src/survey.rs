@@ -2,8 +2,8 @@
 
 use crate::expansion::{Layer, LeftOut, Warning};
 use crate::program::Views;
-use crate::tree::{Access, Head, Node, Polarity, Test, What};
-use crate::words::{Kind, Word};
+use crate::tree::{Access, Head, Node, Polarity, Test, What, number};
+use crate::words::Word;
 
 /// IPv6 extension headers that are seen through, by protocol number.
 const EXTENSIONS: [u32; 5] = [0, 43, 44, 51, 60];
@@ -63,11 +63,7 @@ fn mentions(test: &Test<'_>) -> Vec<(Layer, &'static str)> {
 
 /// `ether proto 0x8100` and `ip6 proto 44`.
 fn numbers_a_header(head: &Head<'_>, value: &[Word<'_>]) -> Option<(Layer, &'static str)> {
-    let number = value.first().filter(|w| w.kind == Kind::Number)?.text;
-    let number = match number.strip_prefix("0x") {
-        Some(hex) => u32::from_str_radix(hex, 16).ok()?,
-        None => number.parse().ok()?,
-    };
+    let number = value.first().and_then(|word| number(word.text))?;
     match (head.kind?, head.protocol) {
         ("proto", Some("ether" | "link")) if TAG_TYPES.contains(&number) => {
             Some((Layer::VlanTags, "the filter tests the type of a tag itself"))

@@ -81,6 +81,11 @@ fn an_error_names_the_place() {
         ("tcp[13] = and udp", 11),
         ("less tcp", 6),
         ("host 10.0.0.1/33", 1),
+        ("udp or ip proto 256", 8),
+        ("host 10.0.0.1 or 80", 18),
+        ("tcp and host not 80", 18),
+        ("udp and src 80", 9),
+        ("tcp or ether proto 0x10000", 8),
         ("tcp and (src 10.0.0.0/8 or udp)", 10),
     ] {
         match compile_with(text, &Options::default()) {

@@ -168,6 +168,25 @@ impl Test<'_> {
         })
     }
 
+    /// What is wrong with a value that libpcap takes all the same, for something that nobody means.
+    pub(crate) fn objection(&self) -> Option<&'static str> {
+        let What::Value(head, value) = &self.what else {
+            return None;
+        };
+        let number = value.first().and_then(|word| number(word.text))?;
+        let limit = match (head.kind, head.protocol) {
+            (None | Some("host"), _) => {
+                return Some(
+                    "a host needs a whole address, such as 192.0.2.1 or 2001:db8::1; for a port write port before it",
+                );
+            }
+            (Some("proto"), Some("ether" | "link")) => 0xffff,
+            (Some("proto"), _) => 0xff,
+            _ => return None,
+        };
+        (number > limit).then_some("the number is too large; protocols end at 255, EtherTypes at 65535")
+    }
+
     /// Whether the test reads an ICMPv6 header, which later fragments do not have.
     pub(crate) fn reads_icmp6(&self) -> bool {
         matches!(&self.what, What::Relation(_, fields) if fields.iter().any(|f| f.protocol == "icmp6"))
@@ -211,4 +230,12 @@ fn spelled(words: &[Word<'_>]) -> String {
         before = word.text;
     }
     text
+}
+
+/// A number as the words allow it.
+pub(crate) fn number(word: &str) -> Option<u32> {
+    match word.strip_prefix("0x") {
+        Some(hex) => u32::from_str_radix(hex, 16).ok(),
+        None => word.parse().ok(),
+    }
 }

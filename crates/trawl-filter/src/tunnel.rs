@@ -1,12 +1,10 @@
 //! The packet inside VXLAN (RFC 7348), GRE (RFC 2784, 2890) and Geneve (RFC 8926).
 
-use crate::view::{IP4, IP6, Layers, be16};
+use crate::view::{GRE, IP4, IP6, Layers, UDP, be16};
 
 /// VXLAN's registered port, and the one that Linux had before and that overlay networks still use.
 const VXLAN_PORTS: [u16; 2] = [4789, 8472];
 const GENEVE_PORT: u16 = 6081;
-const UDP: u8 = 17;
-const GRE: u8 = 47;
 /// The EtherType of bridged Ethernet in GRE and Geneve.
 const BRIDGED: u16 = 0x6558;
 

@@ -5,6 +5,8 @@ use crate::code::{Load, Size};
 const VLAN: [u16; 3] = [0x8100, 0x88a8, 0x9100];
 pub(crate) const IP4: u16 = 0x0800;
 pub(crate) const IP6: u16 = 0x86dd;
+pub(crate) const UDP: u8 = 17;
+pub(crate) const GRE: u8 = 47;
 /// VLAN tags that are seen through.
 pub(crate) const MAX_TAGS: usize = 2;
 /// IPv6 extension headers that are seen through.
@@ -46,7 +48,7 @@ pub(crate) struct Extensions {
 /// Bit n is set when n is the protocol number of an extension header.
 const EXTENSION_BITS: u64 = 1 | 1 << 43 | 1 << 44 | 1 << 51 | 1 << 60;
 /// What [`Start`] looks at: two addresses, two tags, an EtherType, and a header up to its protocol.
-const START_BYTES: usize = PAYLOAD + 4 * MAX_TAGS + 8;
+const START_BYTES: usize = PAYLOAD + 4 * MAX_TAGS + 10;
 
 /// The beginning of a frame.
 #[derive(Clone, Copy, Debug)]
@@ -91,6 +93,17 @@ impl<'a> Start<'a> {
     pub(crate) fn is_extended(&self) -> bool {
         let next = self.bytes[PAYLOAD + self.tags + NEXT_HEADER];
         next < 64 && EXTENSION_BITS >> next & 1 == 1
+    }
+
+    /// Whether a tunnel may be in it: nothing else is without doubt.
+    #[inline]
+    pub(crate) fn may_be_tunnel(&self) -> bool {
+        let at = PAYLOAD + self.tags;
+        match self.payload {
+            IP4 => matches!(self.bytes[at + 9], UDP | GRE),
+            IP6 => matches!(self.bytes[at + NEXT_HEADER], UDP | GRE) || self.is_extended(),
+            _ => false,
+        }
     }
 }
 

@@ -59,13 +59,14 @@ pub enum Command {
     Tap(TapCommand),
     /// Check manifests as the cluster would, without a cluster
     #[command(after_help = "\
-Reads YAML with any number of documents, JSON, and lists as kubectl get prints them. Documents of other API
-groups are passed over. Problems go to standard output, one per line:
+Reads YAML with any number of documents, JSON, and lists as kubectl get prints them. Documents
+of other API groups are passed over. Problems go to standard output, one per line:
 
   FILE:DOCUMENT KIND/NAME: FIELD: MESSAGE
 
-and warnings, about what is legal but surprising, to standard error. What only a cluster knows is not checked:
-whether the tap exists, who asks, and whether another object stands in the way.
+and warnings, about what is legal but surprising, to standard error. What only a cluster knows
+is not checked: whether the tap exists, who asks, and what is stored already. No kubeconfig is
+read: -n says where Trawl is installed, otherwise trawl-system.
 
 Exit codes: 0 everything is sound, 1 something would be refused or is no manifest, 2 wrong usage.
 
@@ -73,7 +74,7 @@ Examples:
   trawlctl lint policy.yaml
   trawlctl lint deploy/
   kustomize build overlays/site | trawlctl lint -
-  trawlctl lint --retention-ceiling 14d -o json policy.yaml | jq '.documents[] | select(.problems != [])'")]
+  trawlctl lint --retention-ceiling 14d -o json policy.yaml | jq '.documents[].problems'")]
     Lint(LintArgs),
     /// Filters: explain what one means, test it on packets. Needs no cluster
     #[command(subcommand, visible_aliases = ["filters"])]
@@ -159,10 +160,11 @@ pub enum TapCommand {
 pub enum FilterCommand {
     /// Show what a filter means: the text in full, what is added to it, its program, and what is surprising about it
     #[command(after_help = "\
-A filter is written in the language of tcpdump, with numeric addresses and ports: names are never looked up.
-Trawl shows each frame to the filter as if it had no VLAN tags and no IPv6 extension headers, and lets later
-fragments pass a test of ports, because the plain filter would silently miss all of these. A filter that
-speaks about one of them itself is left alone in that respect; the explanation says so.
+A filter is written in the language of tcpdump, with numeric addresses and ports: names are never
+looked up. Trawl shows each frame to the filter as if it had no VLAN tags and no IPv6 extension
+headers, and lets later fragments pass a test of ports, because the plain filter would silently
+miss all of these. A filter that speaks about one of them itself is left alone in that respect;
+the explanation says so.
 
 Examples:
   trawlctl filter explain 'host 10.0.0.50 and tcp port 443'
@@ -175,9 +177,9 @@ Examples:
     Explain(ExplainArgs),
     /// Say which packets of a capture file a filter keeps, and why not the others
     #[command(after_help = "\
-Reads pcapng and pcap files of Ethernet frames. Each line is one packet, numbered as in Wireshark: whether it
-matches and what the filter saw; below a packet that does not match, each test of the filter with + (holds) or
-- (does not hold). A summary ends the output.
+Reads pcapng and pcap files of Ethernet frames. Each line is one packet, numbered as in Wireshark:
+whether it matches and what the filter saw; below a packet that does not match, each test of the
+filter with + (holds) or - (does not hold). A summary ends the output.
 
 Examples:
   trawlctl filter test 'host 10.0.0.50 and udp port 53' evidence.pcapng

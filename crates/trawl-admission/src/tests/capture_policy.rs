@@ -276,7 +276,10 @@ fn the_two_policy_reasons_of_cilium_are_told_apart() {
     let field = "spec.trigger.hubbleDrop.reasons";
     for (reasons, words) in [
         (json!(["POLICY_DENIED"]), "their reason is POLICY_DENY"),
-        (json!(["POLICY_DENY", "X"]), "their reason is POLICY_DENIED"),
+        (
+            json!(["POLICY_DENY", "VLAN_FILTERED"]),
+            "their reason is POLICY_DENIED",
+        ),
     ] {
         let object = with(
             stored(HUBBLE),
@@ -284,6 +287,14 @@ fn the_two_policy_reasons_of_cilium_are_told_apart() {
         );
         must_warn(&must_admit(&rules(), &create(object)), field, words);
     }
+    let unknown = json!({"reasons": ["VLAN_FILTERED", "206", "POLICY_DENIDE"]});
+    let object = with(
+        stored(HUBBLE),
+        json!({"spec": {"armed": false, "trigger": {"hubbleDrop": unknown}}}),
+    );
+    let verdict = must_admit(&rules(), &create(object));
+    assert_eq!(verdict.warnings.len(), 1, "{:?}", verdict.warnings);
+    must_warn(&verdict, "spec.trigger.hubbleDrop.reasons[2]", "no drop reason");
     let both = json!({"reasons": ["POLICY_DENIED", "POLICY_DENY"]});
     let object = with(
         stored(HUBBLE),

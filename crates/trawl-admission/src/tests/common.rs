@@ -157,3 +157,18 @@ pub fn must_warn(verdict: &Verdict, field: &str, words: &str) {
         .any(|w| w.starts_with(&format!("{field}: ")) && w.contains(words));
     assert!(found, "{field}, {words}: {:?}", verdict.warnings);
 }
+
+/// Refused for this field, or for one inside it.
+#[track_caller]
+pub fn must_refuse_within(rules: &Rules, request: &Request, field: &str) {
+    let verdict = judged(rules, request);
+    let inside = verdict
+        .problems
+        .iter()
+        .all(|problem| problem.field.starts_with(field));
+    assert!(
+        inside && !verdict.problems.is_empty(),
+        "{field}: {:?}",
+        verdict.problems
+    );
+}

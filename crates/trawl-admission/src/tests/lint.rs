@@ -91,13 +91,13 @@ fn defaults_are_filled_in_as_the_api_server_does() {
 #[test]
 fn a_field_has_one_problem_and_the_validators_word_it() {
     for (patch, field, words) in [
-        (json!({"snaplen": 63}), "spec.snaplen", "0 (whole packets) or 64"),
+        (json!({"snaplen": 63}), "spec.snaplen", "64"),
         (json!({"snaplen": 99_999_999_999_i64}), "spec.snaplen", "at most"),
         (json!({"snaplen": 1.5}), "spec.snaplen", "a whole number"),
-        (json!({"duration": "soon"}), "spec.duration", "from 1s to 1h"),
-        (json!({"duration": "2h"}), "spec.duration", "from 1s to 1h"),
-        (json!({"retention": "1d12h"}), "spec.retention", "from 1h to 30d"),
-        (json!({"maxSize": "2Gi"}), "spec.maxSize", "1Mi to 1Gi"),
+        (json!({"duration": "soon"}), "spec.duration", "1s"),
+        (json!({"duration": "2h"}), "spec.duration", "1s"),
+        (json!({"retention": "1d12h"}), "spec.retention", "1h"),
+        (json!({"maxSize": "2Gi"}), "spec.maxSize", "1Gi"),
         (
             json!({"maxSize": true}),
             "spec.maxSize",
@@ -108,7 +108,7 @@ fn a_field_has_one_problem_and_the_validators_word_it() {
             "spec.requestType",
             "must be one of",
         ),
-        (json!({"targetNode": null}), "spec.targetNode", "required when"),
+        (json!({"targetNode": null}), "spec.targetNode", "required"),
         (json!({"tapRef": null}), "spec.tapRef", "is required"),
         (json!({"filter": "tcp port http"}), "spec.filter", "byte 10"),
     ] {

@@ -83,7 +83,7 @@ pub fn rules(config: &Installation) -> Rules {
         ],
         filter: trawl_filter::Options {
             tunnels: config.capture.filter_tunnels,
-            ..Default::default()
+            ..trawl_filter::Options::default()
         },
     }
 }

@@ -140,13 +140,13 @@ fn a_ledger_that_is_down_is_told_with_what_to_do_and_without_secrets() {
     assert!(!refusal.message.contains("hunter2"), "{}", refusal.message);
 }
 
-/// A ledger that nothing may reach.
-struct Untouched;
+/// A ledger that keeps nothing.
+struct Down;
 
 #[async_trait::async_trait]
-impl trawl_audit::Ledger for Untouched {
+impl trawl_audit::Ledger for Down {
     async fn commit(&self, _: trawl_audit::Entry) -> Result<trawl_audit::Record, LedgerError> {
-        panic!("nothing is to be recorded")
+        Err(LedgerError::Unavailable("down".into()))
     }
 }
 
@@ -163,7 +163,7 @@ fn webhooks() -> super::Webhooks {
     trawl_kube::startup::install_crypto();
     let client = kube::Client::try_from(config).unwrap();
     let taps = super::Taps::new(kube::Api::namespaced(client, "trawl-system"));
-    super::Webhooks::new(rules, Arc::new(Untouched), taps, jiff::Timestamp::now)
+    super::Webhooks::new(rules, Arc::new(Down), taps, jiff::Timestamp::now)
 }
 
 #[tokio::test]
@@ -175,6 +175,38 @@ async fn a_misplaced_request_is_refused_and_neither_judged_nor_recorded() {
         .unwrap();
     assert_eq!(told["response"]["allowed"], false);
     assert_eq!(told["response"]["status"]["code"], 400);
+}
+
+#[tokio::test]
+async fn without_a_ledger_what_would_be_admitted_is_refused_and_what_is_refused_stays_so_for_its_own_reason()
+{
+    let deletion = |namespace: &'static str| {
+        review(move |r| {
+            r["request"]["operation"] = "DELETE".into();
+            r["request"]["namespace"] = namespace.into();
+        })
+    };
+    let told = async |body: Vec<u8>| {
+        webhooks()
+            .review(&HOOKED[0], Purpose::Validate, &body)
+            .await
+            .unwrap()
+    };
+    let unrecorded = told(deletion("trawl-system")).await;
+    assert_eq!(unrecorded["response"]["status"]["code"], 500);
+    let text = unrecorded["response"]["status"]["message"].as_str().unwrap();
+    assert!(text.starts_with("AuditUnavailable"), "{text}");
+    let refused = told(review(|_| ())).await;
+    assert_eq!(refused["response"]["status"]["code"], 422, "{refused}");
+    let dry = told(review(|r| {
+        r["request"]["operation"] = "DELETE".into();
+        r["request"]["dryRun"] = true.into();
+    }));
+    assert_eq!(
+        dry.await["response"]["allowed"],
+        true,
+        "what is not done is not recorded"
+    );
 }
 
 proptest! {

@@ -18,7 +18,10 @@ fuzz_target!(|input: &[u8]| {
     let length = frame.len() as u32;
     match compile_with(text, &options) {
         Ok(compiled) => {
-            assert!(words::split(text).is_ok(), "libpcap was asked about words that were refused");
+            assert!(
+                words::split(text).is_ok(),
+                "libpcap was asked about words that were refused"
+            );
             let _ = compiled.filter.matches(&frame[..frame.len() / 2], length);
             let matched = compiled.filter.matches(frame, length);
             let _ = compiled.expansion.sentences();

@@ -15,20 +15,24 @@ const TEXTS: [&str; 8] = [
     "vlan 100 and (host 10.0.0.50 or (vlan and tcp port 443))",
     "len > 100 and ip6 net 2001:db8::/32",
     "ip[ip[2:2]] + (ip6[4:2] * 3) / 7 = udp[ip[0] & 0xf]",
-    "sctp or esp or mpls or geneve or pppoes",
+    "sctp or esp or geneve or pppoes or mpls",
 ];
 
 static FILTERS: LazyLock<Vec<Filter>> = LazyLock::new(|| {
     let options = [(false, false), (false, true), (true, false)];
-    let compile = |text: &&str| options.map(|(literal, tunnels)| {
-        let options = Options { literal, tunnels };
-        compile_with(text, &options).expect("a good filter").filter
-    });
+    let compile = |text: &&str| {
+        options.map(|(literal, tunnels)| {
+            let options = Options { literal, tunnels };
+            compile_with(text, &options).expect("a good filter").filter
+        })
+    };
     TEXTS.iter().flat_map(compile).collect()
 });
 
 fuzz_target!(|input: &[u8]| {
-    let Some((choice, frame)) = input.split_first() else { return };
+    let Some((choice, frame)) = input.split_first() else {
+        return;
+    };
     let filter = &FILTERS[usize::from(*choice) % FILTERS.len()];
     for kept in [frame.len(), frame.len() / 2] {
         let _ = filter.matches(&frame[..kept], frame.len() as u32);
