@@ -1,14 +1,21 @@
-//! `crdgen DIRECTORY`: writes the CustomResourceDefinitions.
+//! `crdgen DIRECTORY [REFERENCE]`: writes the CustomResourceDefinitions, and the API reference.
 #![forbid(unsafe_code)]
 
-use std::{fs, path::PathBuf, process::ExitCode};
+use std::{
+    fs,
+    path::{Path, PathBuf},
+    process::ExitCode,
+};
 
 fn main() -> ExitCode {
     let Some(directory) = std::env::args_os().nth(1).map(PathBuf::from) else {
-        eprintln!("usage: crdgen DIRECTORY");
+        eprintln!("usage: crdgen DIRECTORY [REFERENCE]");
         return ExitCode::from(2);
     };
-    match write_all(&directory) {
+    let reference = std::env::args_os().nth(2).map(PathBuf::from);
+    let written =
+        write_all(&directory).and_then(|()| reference.map_or(Ok(()), |file| write_reference(&file)));
+    match written {
         Ok(()) => ExitCode::SUCCESS,
         Err(e) => {
             eprintln!("crdgen: {e}");
@@ -17,12 +24,22 @@ fn main() -> ExitCode {
     }
 }
 
-fn write_all(directory: &std::path::Path) -> Result<(), Box<dyn std::error::Error>> {
+fn write_all(directory: &Path) -> Result<(), Box<dyn std::error::Error>> {
     fs::create_dir_all(directory).map_err(|e| format!("{}: {e}", directory.display()))?;
     for definition in trawl_api::crds::all()? {
         let path = directory.join(&definition.file);
         fs::write(&path, definition.to_yaml()?).map_err(|e| format!("{}: {e}", path.display()))?;
         println!("{}", path.display());
     }
+    Ok(())
+}
+
+fn write_reference(file: &Path) -> Result<(), Box<dyn std::error::Error>> {
+    let samples = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../deploy/samples");
+    let samples =
+        trawl_api::reference::samples(&samples).map_err(|e| format!("{}: {e}", samples.display()))?;
+    let text = trawl_api::reference::render(&trawl_api::crds::all()?, &samples);
+    fs::write(file, text).map_err(|e| format!("{}: {e}", file.display()))?;
+    println!("{}", file.display());
     Ok(())
 }

@@ -160,6 +160,25 @@ pub fn message(node: &mut Node<'_>) {
 pub fn conditions(node: &mut Node<'_>) {
     node.items(0, 16).is_map("type");
     let mut item = node.at("[]");
+    for (field, description) in [
+        ("type", "What the condition is about."),
+        ("status", "Whether it holds: True, False or Unknown."),
+        ("reason", "One word for why, from a closed list."),
+        (
+            "message",
+            "Why, in a sentence; at most 512 bytes and without secrets. May be empty.",
+        ),
+        (
+            "observedGeneration",
+            "Generation of the spec that this was found about. Lower than metadata.generation, or absent: it is stale.",
+        ),
+        (
+            "lastTransitionTime",
+            "When status last changed from one word to another.",
+        ),
+    ] {
+        item.at(field).set("description", description);
+    }
     item.at("type").length(1, 64).pattern("^[A-Z][A-Za-z]*$");
     item.at("status").set("enum", json!(["True", "False", "Unknown"]));
     item.at("reason")
