@@ -18,6 +18,7 @@ let
       ../../deny.toml
       ../../deploy/samples
       ../../docs/api.md
+      ../../docs/refusals
       ../../rustfmt.toml
     ];
   };

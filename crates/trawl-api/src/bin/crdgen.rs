@@ -1,4 +1,4 @@
-//! `crdgen DIRECTORY [REFERENCE]`: writes the CustomResourceDefinitions, and the API reference.
+//! `crdgen DIRECTORY [--reference FILE]`: writes the CustomResourceDefinitions, and the API reference.
 #![forbid(unsafe_code)]
 
 use std::{
@@ -8,11 +8,17 @@ use std::{
 };
 
 fn main() -> ExitCode {
-    let Some(directory) = std::env::args_os().nth(1).map(PathBuf::from) else {
-        eprintln!("usage: crdgen DIRECTORY [REFERENCE]");
-        return ExitCode::from(2);
+    let arguments: Vec<_> = std::env::args_os().skip(1).collect();
+    let (directory, reference) = match arguments.as_slice() {
+        [directory] => (PathBuf::from(directory), None),
+        [directory, option, file] if option == "--reference" => {
+            (PathBuf::from(directory), Some(PathBuf::from(file)))
+        }
+        _ => {
+            eprintln!("usage: crdgen DIRECTORY [--reference FILE]");
+            return ExitCode::from(2);
+        }
     };
-    let reference = std::env::args_os().nth(2).map(PathBuf::from);
     let written =
         write_all(&directory).and_then(|()| reference.map_or(Ok(()), |file| write_reference(&file)));
     match written {

@@ -19,7 +19,7 @@ fn the_reference_is_what_the_definitions_and_the_samples_say() {
     let on_disk = fs::read_to_string(repository().join("docs/api.md")).unwrap_or_default();
     assert!(
         on_disk == text(),
-        "docs/api.md drifted: run `cargo run -p trawl-api --bin crdgen -- crds/ docs/api.md`"
+        "docs/api.md drifted: run `cargo run -p trawl-api --bin crdgen -- crds/ --reference docs/api.md`"
     );
 }
 
@@ -78,5 +78,34 @@ fn every_field_and_every_rule_is_in_the_reference_and_every_kind_has_an_example(
         for message in messages.iter().filter(|m| !fields::is_immutable(m)) {
             assert!(text.contains(&fields::escape(message)), "{kind}: {message}");
         }
+    }
+}
+
+/// The first words of a message, without what differs from field to field.
+fn stem(message: &str) -> String {
+    let common = message
+        .replace("memory", "cpu")
+        .replace("negative limits", "negative requests");
+    let count = if common.starts_with("is ") { 3 } else { 4 };
+    common.split(' ').take(count).collect::<Vec<_>>().join(" ")
+}
+
+#[test]
+fn every_rule_on_a_spec_is_explained_among_the_refusals() {
+    let page = fs::read_to_string(repository().join("docs/refusals/schema.md")).expect("the page");
+    let (mut names, mut messages) = (BTreeSet::new(), BTreeSet::new());
+    for definition in crds::all().expect("definitions") {
+        collect(
+            &root(&definition)["properties"]["spec"],
+            &mut names,
+            &mut messages,
+        );
+    }
+    assert!(messages.len() > 40, "only {} messages", messages.len());
+    for message in messages {
+        assert!(
+            page.contains(&stem(&message)),
+            "docs/refusals/schema.md: {message}"
+        );
     }
 }
