@@ -5,15 +5,20 @@
   craneLib,
 }:
 let
-  # The tests read the generated CRDs and the samples; the rest of the tree would only cause rebuilds.
+  # The tests read what is generated, the samples and what was promised; the rest of the tree would only cause
+  # rebuilds.
   src = lib.fileset.toSource {
     root = ../../.;
     fileset = lib.fileset.unions [
       (craneLib.fileset.commonCargoSources ../../.)
       ../../clippy.toml
+      ../../crates/trawl-api/tests/fixtures
+      ../../crates/trawl-api/tests/golden
       ../../crds
       ../../deny.toml
       ../../deploy/samples
+      ../../docs/api.md
+      ../../docs/refusals
       ../../rustfmt.toml
     ];
   };

@@ -32,30 +32,35 @@ use crate::{
 )]
 #[serde(rename_all = "camelCase")]
 pub struct CaptureJobSpec {
-    /// Who asked: a person (Manual) or a CapturePolicy (Policy, only the event worker). Immutable.
+    /// Who asked. Manual, the default: a person. Policy: a CapturePolicy, through the event worker, which alone may use
+    /// this word. Immutable.
     #[serde(default)]
     pub request_type: RequestType,
-    /// The NetworkTap in the same namespace to capture from. Immutable.
+    /// The NetworkTap to capture from. Immutable.
     pub tap_ref: LocalRef,
-    /// Node that captures. Required when requestType is Manual. Immutable.
+    /// Name of the node that captures, one of the nodes of the tap. Required when requestType is Manual. Absent: the
+    /// event worker found no node for the event, so the capture fails visibly. Immutable.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub target_node: Option<String>,
-    /// Capture filter in pcap syntax with numeric addresses, printable ASCII of at most 1024 bytes. Absent: all
-    /// packets. Immutable.
+    /// Capture filter in pcap syntax with numeric addresses, for example host 10.0.0.50 and tcp port 443; printable
+    /// ASCII, at most 1024 bytes. Absent or empty: all packets. Immutable.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub filter: Option<String>,
-    /// Longest time of the capture, 1s to 1h. Immutable.
+    /// Longest time of the capture, 1s to 1h in Go form, for example 90s or 5m. Immutable.
     pub duration: GoDuration,
-    /// Bytes kept of each packet: 0 for whole packets, or 64 to 262144. Immutable.
+    /// Bytes kept of each packet: 0, the default, for whole packets, or 64 to 262144. Immutable.
     #[serde(default)]
     pub snaplen: i32,
-    /// Largest size of the file, 1Mi to 1Gi. The file never exceeds it and the last packet is whole. Immutable.
+    /// Largest size of the file as a quantity of whole bytes, 1Mi to 1Gi. The file never exceeds it, and its last packet
+    /// is whole. Immutable.
     pub max_size: ByteSize,
-    /// How long before the event the capture begins, 0s to 5m, as far as the sensor's history reaches. Immutable.
+    /// How long before the event, or before now when requestType is Manual, the capture begins: 0s to 5m, as far as the
+    /// sensor's history reaches. Absent: 0s. Immutable.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub pre_trigger: Option<GoDuration>,
-    /// How long the artifact is kept, 1h to 30d, counted from the completion of the capture. May be changed by
-    /// retention administrators before the deadline.
+    /// How long the artifact is kept after the capture was completed: 1h to 30d, in Go form (12h) or whole days (7d).
+    /// Absent: 30d, or the ceiling of the installation where that is lower. The one field that may change: retention
+    /// administrators may do so until the deadline has passed.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub retention: Option<GoDuration>,
     /// The policy that asked. Required when requestType is Policy, forbidden otherwise. Immutable.
@@ -64,8 +69,8 @@ pub struct CaptureJobSpec {
     /// The event that asked. Required when requestType is Policy, forbidden otherwise. Immutable.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub trigger: Option<TriggerSnapshot>,
-    /// Equal for requests that ask for the same evidence, as sha256:<64 hex digits>. Required when requestType is
-    /// Policy, forbidden otherwise. Immutable.
+    /// Equal for requests that ask for the same evidence, as sha256:<64 lower-case hex digits>. Required when
+    /// requestType is Policy, forbidden otherwise. Immutable.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub deduplication_key: Option<String>,
 }
@@ -104,15 +109,16 @@ pub enum TriggerSource {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct TriggerSnapshot {
-    /// Where the event came from; selects which one of suricata and hubble is set.
+    /// Where the event came from. SuricataAlert: an alert of Suricata. HubbleDrop: a flow that Cilium dropped. Selects
+    /// which one of suricata and hubble is set.
     pub source: TriggerSource,
     /// Identity of the event as sha256:<64 hex digits>; stable when it is read again.
     pub fingerprint: String,
-    /// When the event happened, by the clock of its source.
+    /// When the event happened, by the clock of its source; RFC 3339, from 1970 to 9998.
     pub event_time: Time,
-    /// When Trawl saw it.
+    /// When Trawl saw it; RFC 3339, from 1970 to 9998.
     pub observed_at: Time,
-    /// The conversation that the event is about.
+    /// The conversation that the event is about. Absent: the event names none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub flow: Option<FlowSnapshot>,
     /// The alert. Required when source is SuricataAlert, forbidden otherwise.
@@ -126,22 +132,22 @@ pub struct TriggerSnapshot {
 /// One conversation.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct FlowSnapshot {
-    /// Source address.
+    /// Source address, IPv4 or IPv6. Absent: the event states none.
     #[serde(rename = "sourceIP", default, skip_serializing_if = "Option::is_none")]
     pub source_ip: Option<String>,
-    /// Source port, 0 to 65535.
+    /// Source port, 0 to 65535. Absent: the protocol has no ports.
     #[serde(rename = "sourcePort", default, skip_serializing_if = "Option::is_none")]
     pub source_port: Option<i32>,
-    /// Destination address.
+    /// Destination address, IPv4 or IPv6. Absent: the event states none.
     #[serde(rename = "destinationIP", default, skip_serializing_if = "Option::is_none")]
     pub destination_ip: Option<String>,
-    /// Destination port, 0 to 65535.
+    /// Destination port, 0 to 65535. Absent: the protocol has no ports.
     #[serde(rename = "destinationPort", default, skip_serializing_if = "Option::is_none")]
     pub destination_port: Option<i32>,
-    /// Transport protocol, for example TCP.
+    /// Name of the transport protocol as the source states it, for example TCP. Absent: not stated.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub protocol: Option<String>,
-    /// Community ID of the flow, as the analyzer states it.
+    /// Community ID of the flow, as the analyzer states it. Absent: not stated.
     #[serde(rename = "communityID", default, skip_serializing_if = "Option::is_none")]
     pub community_id: Option<String>,
 }
@@ -149,18 +155,18 @@ pub struct FlowSnapshot {
 /// One alert.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct SuricataSnapshot {
-    /// Signature id.
+    /// Signature id, 0 to 4294967295.
     #[serde(rename = "ruleID")]
     pub rule_id: u32,
-    /// Revision of the signature.
+    /// Revision of the signature, 0 to 4294967295. Absent: not stated.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub revision: Option<u32>,
     /// Severity, 1 (highest) to 4.
     pub severity: i32,
-    /// Classification of the signature.
+    /// Classification of the signature, at most 128 characters. Absent: it has none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub category: Option<String>,
-    /// Message of the signature.
+    /// Message of the signature, at most 512 characters. Absent: not stated.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub message: Option<String>,
 }
@@ -171,10 +177,10 @@ pub struct SuricataSnapshot {
 pub struct HubbleSnapshot {
     /// Why Cilium dropped it, for example POLICY_DENIED.
     pub drop_reason: String,
-    /// Namespace of the source, when it has one.
+    /// Namespace of the source. Absent: the source is outside the cluster.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub source_namespace: Option<String>,
-    /// Namespace of the destination, when it has one.
+    /// Namespace of the destination. Absent: the destination is outside the cluster.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub destination_namespace: Option<String>,
 }

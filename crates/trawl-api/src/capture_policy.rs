@@ -32,16 +32,17 @@ use crate::{
 )]
 #[serde(rename_all = "camelCase")]
 pub struct CapturePolicySpec {
-    /// The NetworkTap in the same namespace whose traffic is captured.
+    /// The NetworkTap whose traffic is captured. It need not exist yet; until it does the policy is Degraded.
     pub tap_ref: LocalRef,
-    /// Whether the policy may start captures.
+    /// Whether the policy may start captures. Absent: false.
     #[serde(default)]
     pub armed: bool,
-    /// The events that start a capture.
+    /// The events that start a capture: a type and the one branch of that type.
     pub trigger: Trigger,
-    /// Bounds of each capture.
+    /// Bounds of each capture. A capture ends at the first bound that it reaches.
     pub capture: CaptureBounds,
-    /// How long artifacts are kept, 1h to 30d, counted from the completion of the capture.
+    /// How long each artifact is kept after its capture was completed: 1h to 30d, in Go form (12h) or whole days (7d).
+    /// Absent: 30d, or the ceiling of the installation where that is lower. It applies to captures made from now on.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub retention: Option<GoDuration>,
     /// How often the policy may start captures.
@@ -61,13 +62,14 @@ pub enum TriggerType {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct Trigger {
-    /// Kind of event; selects which one of suricataAlert and hubbleDrop is set.
+    /// Kind of event. SuricataAlert: an alert of Suricata on the tap. HubbleDrop: a flow that Cilium dropped. Selects
+    /// which one of suricataAlert and hubbleDrop is set.
     #[serde(rename = "type")]
     pub type_: TriggerType,
-    /// Alerts that count. Required when type is SuricataAlert, forbidden otherwise.
+    /// The alerts that count. Required when type is SuricataAlert, forbidden otherwise.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub suricata_alert: Option<SuricataAlertTrigger>,
-    /// Dropped flows that count. Required when type is HubbleDrop, forbidden otherwise.
+    /// The dropped flows that count. Required when type is HubbleDrop, forbidden otherwise.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub hubble_drop: Option<HubbleDropTrigger>,
 }
@@ -75,12 +77,14 @@ pub struct Trigger {
 /// Alerts that start a capture. Lists that are set are all required to match.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct SuricataAlertTrigger {
-    /// Severities that count, 1 (highest) to 4, each once.
+    /// Severities that count, 1 (highest) to 4, each once. An alert must match this list and every other list that is
+    /// set.
     pub severities: Vec<i32>,
-    /// Signature ids that count. Absent: every signature.
+    /// Signature ids that count, 0 to 4294967295, at most 256, each once. Absent or empty: every signature.
     #[serde(rename = "ruleIDs", default, skip_serializing_if = "Vec::is_empty")]
     pub rule_ids: Vec<u32>,
-    /// Classifications that count, by short name or description. Absent: every classification.
+    /// Classifications that count, by their short name (trojan-activity) or their description; at most 64 of at most
+    /// 128 characters, each once. Absent or empty: every classification.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub categories: Vec<String>,
 }
@@ -89,12 +93,13 @@ pub struct SuricataAlertTrigger {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct HubbleDropTrigger {
-    /// Drop reasons that count, for example POLICY_DENIED; 1 to 64, each once.
+    /// Names of the drop reasons that count, for example POLICY_DENIED; 1 to 64, each once.
     pub reasons: Vec<String>,
-    /// Namespaces that the flow must come from. Absent: every source.
+    /// Namespaces that the flow must come from, at most 64, each once. Absent or empty: every source, also one outside
+    /// the cluster.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub source_namespaces: Vec<String>,
-    /// How many drops between the same two hosts it takes. Absent: one.
+    /// How many drops between the same two hosts, in either direction, start a capture. Absent: one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub threshold: Option<Threshold>,
 }
@@ -112,18 +117,23 @@ pub struct Threshold {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct CaptureBounds {
-    /// Longest time of a capture, 1s to 1h.
+    /// Longest time of a capture, 1s to 1h in Go form, for example 90s or 5m.
     pub duration: GoDuration,
-    /// Capture filter in pcap syntax with placeholders such as {{source.ip}}, filled from the event; at most 1024
-    /// bytes. Absent: all packets.
+    /// Capture filter in pcap syntax with placeholders that are filled from the event; printable ASCII, at most 1024
+    /// bytes. For both types of trigger: {{source.ip}}, {{source.port}}, {{destination.ip}}, {{destination.port}},
+    /// {{protocol}}. For alerts: {{suricata.ruleID}}, {{suricata.severity}}, {{suricata.category}}. For drops:
+    /// {{hubble.dropReason}}, {{hubble.sourceNamespace}}, {{hubble.destinationNamespace}}. An event that has no value for
+    /// a placeholder starts no capture. Absent: all packets.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub filter_template: Option<String>,
-    /// Bytes kept of each packet: 0 for whole packets, or 64 to 262144.
+    /// Bytes kept of each packet: 0, the default, for whole packets, or 64 to 262144.
     #[serde(default)]
     pub snaplen: i32,
-    /// Largest size of the file, 1Mi to 1Gi. The file never exceeds it and the last packet is whole.
+    /// Largest size of the file as a quantity of whole bytes, 1Mi to 1Gi. The file never exceeds it, and its last packet
+    /// is whole.
     pub max_size: ByteSize,
-    /// How long before the event the capture begins, 0s to 5m, as far as the sensor's history reaches.
+    /// How long before the event the capture begins, 0s to 5m, as far as the sensor's history reaches. Absent: 0s, which
+    /// begins at the packet of the event.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub pre_trigger: Option<GoDuration>,
 }
@@ -132,13 +142,15 @@ pub struct CaptureBounds {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct RateLimit {
-    /// Captures in any hour, 1 to 100.
+    /// Most captures that the policy starts within any 60 minutes, 1 to 100. Further events count as rateLimited.
     pub max_captures_per_hour: i32,
-    /// Time after a capture of a flow before the same flow is captured again, 1s to 1h.
+    /// Time since the newest capture of a flow was created in which the same flow is not captured again, 1s to 1h.
+    /// Events within it count as duplicate.
     pub cooldown: GoDuration,
 }
 
-/// State of a policy as observed.
+/// One word for the state. Disarmed: starts no captures. Armed: watches for events. Degraded: armed, but the tap, the
+/// source of events or the worker is not available. RateLimited: armed, but the hourly limit is reached.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
 pub enum PolicyPhase {
     /// Not armed.
@@ -151,32 +163,34 @@ pub enum PolicyPhase {
     RateLimited,
 }
 
-/// What the event worker observed.
+/// What the event worker observed. Only when the worker has fallen silent does the operator write here: it sets the
+/// phase and the conditions that say so, and nothing else.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct CapturePolicyStatus {
-    /// Generation of the spec that was evaluated last.
+    /// Generation of the spec that the event worker evaluated last. Lower than metadata.generation: what follows is
+    /// about an older spec.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub observed_generation: Option<i64>,
-    /// One word for the state: Disarmed, Armed, Degraded or RateLimited.
+    /// One word for the state.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub phase: Option<PolicyPhase>,
-    /// UID of the NetworkTap that tapRef means.
+    /// UID of the NetworkTap that tapRef means. Absent: there is no such tap.
     #[serde(rename = "resolvedTapUID", default, skip_serializing_if = "Option::is_none")]
     pub resolved_tap_uid: Option<String>,
-    /// Captures that the policy has started.
+    /// Number of captures that the policy has started since it was created.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub total_captures: Option<i64>,
-    /// Captures that have not ended.
+    /// Number of its captures that have not ended.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub active_captures: Option<i32>,
-    /// Time of the newest event that matched.
+    /// Time of the newest event that matched. Absent: none has matched.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub last_trigger_time: Option<Time>,
-    /// The newest CaptureJob of this policy.
+    /// The newest CaptureJob of this policy. Absent: there was none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub last_capture_ref: Option<LocalRef>,
-    /// How events were decided.
+    /// How many events were decided in which way since the policy was created.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub decisions: Option<Decisions>,
     /// Conditions: Accepted, TapResolved, SourceConnected, WithinRateLimit, Ready. A condition that is missing or of

@@ -14,6 +14,7 @@ pub mod crds;
 pub mod limits;
 pub mod names;
 pub mod quantities;
+pub mod reference;
 pub mod schema;
 pub mod validation;
 pub mod webhooks;

@@ -29,21 +29,25 @@ use crate::NetworkTapStatus;
 )]
 #[serde(rename_all = "camelCase")]
 pub struct NetworkTapSpec {
-    /// How the tap relates to the traffic. `Passive`, the only mode, observes and never touches it.
+    /// How the tap relates to the traffic. Passive, the only mode and the default, observes: it never changes, delays
+    /// or drops a packet.
     #[serde(default)]
     pub mode: TapMode,
-    /// Kind of source; selects which one of mirrorInterface and nodeInterface is set. Immutable.
+    /// Kind of source. MirrorInterface: a dedicated interface of one node that receives a copy of traffic.
+    /// NodeInterface: an interface that nodes themselves communicate through. Selects which one of mirrorInterface and
+    /// nodeInterface is set. Immutable.
     #[serde(rename = "type")]
     pub type_: TapType,
-    /// An interface that receives a copy of traffic and carries nothing else. Required when type is
-    /// MirrorInterface, forbidden otherwise.
+    /// The interface that receives a copy of traffic and carries nothing else. Required when type is MirrorInterface,
+    /// forbidden otherwise.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub mirror_interface: Option<InterfaceSource>,
-    /// An interface that a node itself communicates through. Required when type is NodeInterface, forbidden
-    /// otherwise.
+    /// The interface that the nodes communicate through, watched without being touched. Required when type is
+    /// NodeInterface, forbidden otherwise.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub node_interface: Option<InterfaceSource>,
-    /// The analyzers that look at the traffic. At least one is enabled.
+    /// The analyzers that look at the traffic. At least one must be enabled. Both may be changed at any time; a change
+    /// restarts the pods of the tap.
     pub analyzers: AnalyzerSelection,
 }
 
@@ -68,12 +72,14 @@ pub enum TapType {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct InterfaceSource {
-    /// Linux name of the interface, 1 to 15 bytes, for example enp5s0. Immutable.
+    /// Name of the interface on the node, as Linux has it: 1 to 15 bytes, for example enp5s0. Immutable.
     pub interface: String,
-    /// Whether the interface also accepts frames that are not addressed to it. A mirror port needs this.
+    /// Whether the interface also accepts frames that are not addressed to it. Absent: false; but admission sets true
+    /// for a mirror interface, which would see next to nothing without.
     #[serde(default)]
     pub promiscuous: bool,
-    /// Labels of the nodes to watch on; must not be empty. For a mirror interface it must match exactly one node.
+    /// Labels of the nodes to watch on. It must name at least one label. A mirror interface needs exactly one matching
+    /// node before the tap becomes active; a node interface is watched on every matching node.
     pub node_selector: LabelSelector,
 }
 
@@ -81,10 +87,10 @@ pub struct InterfaceSource {
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct AnalyzerSelection {
-    /// Suricata: signatures, and the source of SuricataAlert triggers.
+    /// Suricata: finds signatures, and is the source of SuricataAlert triggers. Absent: disabled.
     #[serde(default)]
     pub suricata: AnalyzerConfig,
-    /// Zeek: connection, protocol and file records.
+    /// Zeek: writes records of connections, protocols and files. Absent: disabled.
     #[serde(default)]
     pub zeek: AnalyzerConfig,
 }
@@ -93,14 +99,14 @@ pub struct AnalyzerSelection {
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct AnalyzerConfig {
-    /// Whether the analyzer runs.
+    /// Whether the analyzer runs. Absent: false.
     #[serde(default)]
     pub enabled: bool,
-    /// CPU and memory of the analyzer. Required when enabled: a request and a limit of each, no request above its
-    /// limit.
+    /// CPU and memory of the analyzer on each node, as Kubernetes quantities. Required when enabled: a request and a
+    /// limit of each, no request above its limit.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub resources: Option<ResourceRequirements>,
-    /// Site-specific rules or scripts laid over the content that ships with the analyzer.
+    /// Site-specific rules or scripts, laid over the content that ships with the analyzer. Absent: none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub custom_content: Option<CustomContentRef>,
 }
@@ -108,6 +114,7 @@ pub struct AnalyzerConfig {
 /// Site-specific content, pinned by digest.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct CustomContentRef {
-    /// OCI artifact as repository@sha256:<64 hex digits>. A tag is refused: content must be pinned by digest.
+    /// OCI artifact as repository@sha256:<64 lower-case hex digits>, at most 512 characters. A tag is refused: what a
+    /// tag means can change, and nobody would notice.
     pub reference: String,
 }

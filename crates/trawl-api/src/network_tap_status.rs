@@ -6,7 +6,9 @@ use serde::{Deserialize, Serialize};
 
 use crate::common::LocalRef;
 
-/// State of a tap as observed.
+/// One word for the state. Pending: the workload is not ready or no node has reported yet. Active: every node reports
+/// and every analyzer is healthy. Degraded: a node or an analyzer is unhealthy or silent. Error: the tap cannot work
+/// as specified. Written by the operator.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
 pub enum TapPhase {
     /// The workload is not ready, or no target reported yet.
@@ -23,22 +25,23 @@ pub enum TapPhase {
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct NetworkTapStatus {
-    /// Generation of the spec that the operator evaluated last.
+    /// Generation of the spec that the operator evaluated last. Lower than metadata.generation: what follows is about an
+    /// older spec. Written by the operator.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub observed_generation: Option<i64>,
-    /// One word for the state: Pending, Active, Degraded or Error.
+    /// One word for the state.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub phase: Option<TapPhase>,
-    /// Number of nodes that the selector matches.
+    /// Number of nodes that the selector matches. Written by the operator.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub matched_targets: Option<i32>,
-    /// Number of targets that report and are healthy.
+    /// Number of nodes whose report is fresh and healthy. Written by the operator.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub ready_targets: Option<i32>,
-    /// Time of the newest packet on any target. Absent when no packet was ever seen.
+    /// Time of the newest packet on any node. Absent: no packet was ever seen. Written by the operator.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub last_packet_time: Option<Time>,
-    /// One report for each node, written by the sensor there.
+    /// One report for each node, each written by the sensor on that node alone.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub targets: Vec<TargetStatus>,
     /// Conditions: Accepted, TargetsResolved, WorkloadReady, AnalyzersHealthy, PacketsObserved. A condition that is
@@ -53,9 +56,9 @@ pub struct NetworkTapStatus {
 pub struct TargetStatus {
     /// Node that reports; the key of the list.
     pub node_name: String,
-    /// Interface that is watched on the node.
+    /// Name of the interface that is watched on the node.
     pub interface: String,
-    /// Pod of the sensor that reports.
+    /// Pod of the sensor that reports. Absent: the sensor does not know its pod.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub pod_ref: Option<LocalRef>,
     /// Identity of the reporting process; changes when the sensor restarts.
@@ -65,17 +68,18 @@ pub struct TargetStatus {
     /// Time of the newest packet on this interface. Absent when none was seen.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub last_packet_time: Option<Time>,
-    /// Packets that arrived on the interface since the tap was attached.
+    /// Packets that arrived on the interface since the tap was attached to it.
     pub packets_observed: i64,
-    /// Packets that the kernel or the NIC lost before Trawl saw them. Absent when not measured; 0 means none.
+    /// Packets that the kernel or the NIC lost before Trawl saw them. 0: none. Absent: not measured.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub kernel_drops: Option<i64>,
-    /// Bytes of the packets observed. Absent when not measured.
+    /// Bytes of the packets observed. Absent: not measured.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub bytes_observed: Option<i64>,
-    /// Whether the same packet seems to arrive more than once, as a badly configured mirror delivers it.
+    /// Whether the same packet seems to arrive more than once, as a badly configured mirror delivers it. Unknown: too
+    /// little traffic to tell. NotDetected: looked for and not found. Suspected: found.
     pub duplication: Duplication,
-    /// Analyzer records that were malformed and not passed on.
+    /// Number of analyzer records that were malformed and not passed on.
     pub rejected_records: i64,
     /// Health of each analyzer on this node.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
@@ -110,19 +114,19 @@ pub struct AnalyzerStatus {
     pub name: AnalyzerName,
     /// Whether the analyzer runs and produces records.
     pub healthy: bool,
-    /// Version that the analyzer states.
+    /// Version that the analyzer states. Absent: it has not stated one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub version: Option<String>,
-    /// Time of its newest record.
+    /// Time of its newest record. Absent: no record yet.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub last_record_time: Option<Time>,
-    /// When the rules or scripts in use were fetched from upstream.
+    /// When the rules or scripts in use were fetched from upstream. Absent: not known.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub upstream_fetched_at: Option<Time>,
-    /// Digest of the site-specific content in use.
+    /// Digest of the site-specific content in use, as sha256:<64 hex digits>. Absent: none is in use.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub custom_content_digest: Option<String>,
-    /// Why it is not healthy; sanitized, at most 256 bytes.
+    /// Why it is not healthy, at most 256 bytes and without secrets. Absent: it is healthy.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reason: Option<String>,
 }

@@ -28,15 +28,18 @@ use crate::common::LocalRef;
 )]
 #[serde(rename_all = "camelCase")]
 pub struct PortMirrorSpec {
-    /// Driver for the device. Immutable: delete the PortMirror, which reverts the device, and create another.
+    /// Driver for the device. MikroTikRouterOS7: RouterOS 7 over its HTTPS REST interface. MikroTikRouterOS7SSH: the same
+    /// over SSH, for the reviewed CRS328 profile. Immutable: delete the PortMirror, which reverts the device, and create
+    /// another.
     pub provider: MirrorProvider,
-    /// Secret in the same namespace with the address and the credential of the device. Immutable.
+    /// Secret in the same namespace with the address and the credential of the device. Immutable, because deleting the
+    /// PortMirror reverts the device that this names.
     pub device_ref: LocalRef,
-    /// Ports whose traffic is copied, 1 to 48, each once.
+    /// Names of the ports whose traffic is copied, as the device calls them: 1 to 48, each once.
     pub sources: Vec<String>,
-    /// Port that receives the copies; must not be one of the sources.
+    /// Name of the port that receives the copies, as the device calls it; it must not be one of the sources.
     pub target: String,
-    /// Which traffic of the sources is copied: received (Ingress), sent (Egress) or Both.
+    /// Which traffic of the sources is copied. Ingress: what they receive. Egress: what they send. Both, the default.
     #[serde(default)]
     pub direction: MirrorDirection,
 }
@@ -62,7 +65,9 @@ pub enum MirrorDirection {
     Egress,
 }
 
-/// State of a mirror as read back from the device.
+/// One word for the state. Pending: the device was not asked yet. Active: a read-back, never merely an accepted write,
+/// showed the wanted mirror. Degraded: the device holds something else. Error: the device cannot be used or refused
+/// the change.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
 pub enum MirrorPhase {
     /// The device was not asked yet.
@@ -75,29 +80,30 @@ pub enum MirrorPhase {
     Error,
 }
 
-/// What the device reports.
+/// What the device reports, read back by the operator. Where it differs from the spec, the device has drifted.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct PortMirrorStatus {
-    /// Generation of the spec that the operator evaluated last.
+    /// Generation of the spec that the operator evaluated last. Lower than metadata.generation: what follows is about an
+    /// older spec.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub observed_generation: Option<i64>,
-    /// One word for the state. Active follows only from a read-back, never from a write that was accepted.
+    /// One word for the state.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub phase: Option<MirrorPhase>,
-    /// Ports that the device says it mirrors.
+    /// Names of the ports that the device says it mirrors. Absent: none, or not read yet.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub observed_sources: Vec<String>,
-    /// Port that the device says receives the copies.
+    /// Name of the port that the device says receives the copies. Absent: none, or not read yet.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub observed_target: Option<String>,
-    /// Direction that the device reports, by source port.
+    /// Direction that the device reports for each source port, by the name of the port.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub observed_directions: BTreeMap<String, MirrorDirection>,
-    /// Model and firmware, as the device states them.
+    /// Model and firmware, as the device states them. Absent: not read yet.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub device_identity: Option<String>,
-    /// Time of the last successful read-back.
+    /// Time of the last successful read-back. Absent: there was none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub last_verified_time: Option<Time>,
     /// Conditions: Accepted, DeviceReachable, MirrorConfigured. A condition that is missing or of an older

@@ -86,18 +86,15 @@ fn trigger(trigger: &mut Node<'_>) {
     let mut flow = trigger.at("flow");
     for address in ["sourceIP", "destinationIP"] {
         flow.at(address)
-            .length(1, 45)
+            .length(0, 45)
             .rule(Rule::new("isIP(self)", words::ADDRESS));
     }
     for port in ["sourcePort", "destinationPort"] {
         flow.at(port).range(0, 65_535);
     }
-    flow.at("protocol")
-        .length(1, 16)
-        .form("^[A-Za-z0-9-]+$", words::PROTOCOL);
+    flow.at("protocol").form(16, "^[A-Za-z0-9-]+$", words::PROTOCOL);
     flow.at("communityID")
-        .length(1, 64)
-        .form("^[0-9]+:[A-Za-z0-9+/=]+$", words::COMMUNITY_ID);
+        .form(64, "^[0-9]+:[A-Za-z0-9+/=]+$", words::COMMUNITY_ID);
 
     let mut alert = trigger.at("suricata");
     alert.at("severity").range(1, 4);

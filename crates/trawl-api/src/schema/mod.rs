@@ -44,3 +44,44 @@ pub fn harden(kind: Kind, schema: &mut Value) {
     }
     shared::conditions(&mut root.at("status.conditions"));
 }
+
+/// The regular expression that the text of a field must match, wherever `schema` says so: in its pattern, or in a rule
+/// on the field itself. For checks without a server that cannot evaluate rules.
+pub fn form(schema: &Value) -> Option<&str> {
+    let in_a_rule = || {
+        let rules = schema["x-kubernetes-validations"].as_array()?.iter();
+        rules
+            .filter_map(|rule| rule["rule"].as_str())
+            .find_map(|rule| rule.strip_prefix("self.matches(r'")?.split("')").next())
+    };
+    schema["pattern"].as_str().or_else(in_a_rule)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_form_of_a_field_is_found_in_its_pattern_and_in_its_rule() {
+        let all = crate::crds::all().expect("definitions");
+        let forms = |definition: usize, fields: &[&str]| {
+            let mut schema = &all[definition].value["spec"]["versions"][0]["schema"]["openAPIV3Schema"];
+            for field in fields {
+                schema = &schema["properties"][field];
+            }
+            form(schema).map(str::to_owned)
+        };
+        let job = 2;
+        assert_eq!(
+            forms(job, &["spec", "duration"]).as_deref(),
+            Some(cel::DURATION_PATTERN)
+        );
+        assert_eq!(
+            forms(job, &["spec", "deduplicationKey"]).as_deref(),
+            Some("^sha256:[a-f0-9]{64}$")
+        );
+        assert!(forms(job, &["spec", "maxSize"]).is_some_and(|form| form.contains("KMGTPE")));
+        assert_eq!(forms(job, &["spec", "snaplen"]), None);
+        assert_eq!(forms(job, &["spec", "filter"]), None);
+    }
+}

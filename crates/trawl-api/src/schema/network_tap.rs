@@ -56,14 +56,13 @@ fn interface_source(node: &mut Node<'_>) {
         ));
     selector
         .at("matchLabels.{}")
-        .length(0, 63)
-        .form(LABEL_VALUE, words::LABEL_VALUE);
+        .form(63, LABEL_VALUE, words::LABEL_VALUE);
     let mut expressions = selector.at("matchExpressions");
     expressions.items(0, limits::MAX_SELECTOR).is_atomic();
     let mut expression = expressions.at("[]");
     expression
         .at("key")
-        .length(1, 317)
+        .length(0, 317)
         .rule(Rule::new(label_key("self"), words::LABEL_KEY));
     expression
         .at("operator")
@@ -71,8 +70,7 @@ fn interface_source(node: &mut Node<'_>) {
     expression.at("values").items(0, limits::MAX_VALUES).is_atomic();
     expression
         .at("values.[]")
-        .length(0, 63)
-        .form(LABEL_VALUE, words::LABEL_VALUE);
+        .form(63, LABEL_VALUE, words::LABEL_VALUE);
     expression.rule(
         Rule::new(
             "(self.operator in ['In', 'NotIn']) == (has(self.values) && size(self.values) > 0)",
@@ -105,8 +103,7 @@ fn analyzer(node: &mut Node<'_>) {
     resources.at("claims.[].name").length(1, 63);
     resources.at("claims.[].request").length(0, 63);
     node.at("customContent.reference")
-        .length(1, limits::MAX_REFERENCE)
-        .form(PINNED, words::PINNED);
+        .form(limits::MAX_REFERENCE, PINNED, words::PINNED);
     for resource in ["cpu", "memory"] {
         amounts(node, resource);
     }

@@ -127,10 +127,11 @@ impl<'a> Node<'a> {
         ))
     }
 
-    /// Regular expression of a string that people write. A refusal by `pattern` would show the expression; a rule says
-    /// in words what is allowed.
-    pub fn form(&mut self, pattern: &str, message: impl Into<String>) -> &mut Self {
-        self.rule(Rule::new(format!("self.matches(r'{pattern}')"), message))
+    /// Regular expression of a string of at most `max` characters that people write. A refusal by `pattern` would show
+    /// the expression; a rule says in words what is allowed.
+    pub fn form(&mut self, max: usize, pattern: &str, message: impl Into<String>) -> &mut Self {
+        self.length(0, max)
+            .rule(Rule::new(format!("self.matches(r'{pattern}')"), message))
     }
 
     /// Regular expression of a string that only Trawl writes.

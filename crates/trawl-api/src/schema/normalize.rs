@@ -9,6 +9,9 @@ pub fn normalize(schema: &mut Value) {
         Value::Object(map) => {
             drop_keyword(map, "nullable");
             drop_keyword(map, "title");
+            if let Some(Value::String(text)) = map.get_mut("description") {
+                *text = flowing(text);
+            }
             if let Some(Value::Array(words)) = map.get_mut("enum") {
                 words.retain(|word| !word.is_null());
             }
@@ -28,6 +31,20 @@ pub fn normalize(schema: &mut Value) {
         Value::Array(items) => items.iter_mut().for_each(normalize),
         _ => {}
     }
+}
+
+/// Text without the line breaks of the source, so that `kubectl explain` breaks it where the terminal ends. Blank lines
+/// and lists stay.
+fn flowing(text: &str) -> String {
+    let paragraphs = text.split("\n\n").map(|paragraph| {
+        let is_list = paragraph.lines().any(|line| line.trim_start().starts_with("- "));
+        if is_list {
+            paragraph.to_owned()
+        } else {
+            paragraph.lines().map(str::trim).collect::<Vec<_>>().join(" ")
+        }
+    });
+    paragraphs.collect::<Vec<_>>().join("\n\n")
 }
 
 /// A property may be called like a keyword: it is then a schema, never a flag or a text.

@@ -41,5 +41,5 @@ pub fn overlay(root: &mut Node<'_>) {
 }
 
 fn port(node: &mut Node<'_>) {
-    node.length(1, limits::MAX_PORT).form(PORT, words::port());
+    node.form(limits::MAX_PORT, PORT, words::port());
 }

@@ -25,8 +25,7 @@ const SIZE: &str = r"^\+?([0-9]{1,16}(\.[0-9]{0,6})?|\.[0-9]{1,6})([KMGTPE]i|[mk
 
 /// Name of an object or node.
 pub fn name(node: &mut Node<'_>) {
-    node.length(1, limits::MAX_NAME)
-        .form(DNS_SUBDOMAIN, words::name());
+    node.form(limits::MAX_NAME, DNS_SUBDOMAIN, words::name());
 }
 
 /// Name of a node in a long list that only Trawl writes.
@@ -42,7 +41,7 @@ pub fn local_ref(node: &mut Node<'_>) {
 
 /// Namespace.
 pub fn namespace(node: &mut Node<'_>) {
-    node.length(1, 63).form(DNS_LABEL, words::namespace());
+    node.form(63, DNS_LABEL, words::namespace());
 }
 
 /// UID of an object.
@@ -52,8 +51,7 @@ pub fn uid(node: &mut Node<'_>) {
 
 /// Linux interface name.
 pub fn interface(node: &mut Node<'_>) {
-    node.length(1, limits::MAX_INTERFACE)
-        .form(INTERFACE, words::interface());
+    node.form(limits::MAX_INTERFACE, INTERFACE, words::interface());
 }
 
 /// Linux interface name in a status.
@@ -63,14 +61,14 @@ pub fn reported_interface(node: &mut Node<'_>) {
 
 /// A word of another system, such as a category: printable ASCII.
 pub fn word(node: &mut Node<'_>) {
-    node.length(1, limits::MAX_WORD).form(WORD, words::word());
+    node.form(limits::MAX_WORD, WORD, words::word());
 }
 
 /// A word that comes out of recorded traffic. The rule stands on the parent, because the API server repeats the value
 /// of a field that breaks a rule of its own.
 pub fn recorded_word(parent: &mut Node<'_>, field: &'static str) {
     let name = field.trim_start_matches('.');
-    parent.at(name).length(1, limits::MAX_WORD);
+    parent.at(name).length(0, limits::MAX_WORD);
     parent.rule(
         Rule::new(
             format!("!has(self.{name}) || self.{name}.matches(r'{WORD}')"),
@@ -87,7 +85,7 @@ pub fn sha256(node: &mut Node<'_>) {
 
 /// `sha256:` and the hex.
 pub fn sha256_form(node: &mut Node<'_>) {
-    node.length(71, 71).form(SHA256_FORM, words::SHA256_FORM);
+    node.form(71, SHA256_FORM, words::SHA256_FORM);
 }
 
 /// `sha256:` and the hex, in a status.
@@ -102,7 +100,7 @@ pub fn duration(node: &mut Node<'_>, range: DurationRange) {
         cel::DURATION_PATTERN,
         cel::within("self", range)
     );
-    node.length(1, limits::MAX_DURATION_TEXT)
+    node.length(0, limits::MAX_DURATION_TEXT)
         .rule(Rule::new(rule, words::duration(range)));
 }
 
@@ -160,6 +158,25 @@ pub fn message(node: &mut Node<'_>) {
 pub fn conditions(node: &mut Node<'_>) {
     node.items(0, 16).is_map("type");
     let mut item = node.at("[]");
+    for (field, description) in [
+        ("type", "What the condition is about."),
+        ("status", "Whether it holds: True, False or Unknown."),
+        ("reason", "One word for why, from a closed list."),
+        (
+            "message",
+            "Why, in a sentence; at most 512 bytes and without secrets. May be empty.",
+        ),
+        (
+            "observedGeneration",
+            "Generation of the spec that this was found about. Lower than metadata.generation, or absent: it is stale.",
+        ),
+        (
+            "lastTransitionTime",
+            "When status last changed from one word to another.",
+        ),
+    ] {
+        item.at(field).set("description", description);
+    }
     item.at("type").length(1, 64).pattern("^[A-Z][A-Za-z]*$");
     item.at("status").set("enum", json!(["True", "False", "Unknown"]));
     item.at("reason")

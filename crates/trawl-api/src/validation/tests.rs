@@ -4,7 +4,7 @@
 #[allow(dead_code, reason = "each test binary uses its part of the tables")]
 mod cases;
 
-use std::time::Duration;
+use std::{collections::BTreeMap, time::Duration};
 
 use crate::CaptureJob;
 use serde_json::Value;
@@ -82,4 +82,63 @@ fn an_object_stored_before_an_optional_field_existed_round_trips_and_means_the_d
     bare["spec"].as_object_mut().expect("spec").remove("retention");
     let job: CaptureJob = serde_json::from_value(bare).expect("parses");
     assert_eq!(job.spec.effective_retention(), Duration::from_secs(30 * 86_400));
+}
+
+/// The rules of each kind, compiled.
+fn rules() -> BTreeMap<String, kube_cel::CompiledSchema> {
+    let definitions = crate::crds::all().expect("definitions");
+    definitions
+        .iter()
+        .map(|definition| {
+            let kind = definition.value["spec"]["names"]["kind"].as_str().expect("kind");
+            let schema = &definition.value["spec"]["versions"][0]["schema"]["openAPIV3Schema"];
+            (kind.to_owned(), kube_cel::compile_schema(schema))
+        })
+        .collect()
+}
+
+/// The rules that `object` breaks, as `kube-cel` sees them without a server.
+fn broken(
+    rules: &BTreeMap<String, kube_cel::CompiledSchema>,
+    object: &Value,
+    old: Option<&Value>,
+) -> Vec<String> {
+    let rules = &rules[object["kind"].as_str().expect("kind")];
+    let errors = kube_cel::validate_compiled(rules, object, old).err();
+    errors
+        .into_iter()
+        .flatten()
+        .map(|e| format!("{}: {}", e.field_path, e.message))
+        .collect()
+}
+
+#[test]
+fn what_the_validation_finds_sound_breaks_no_rule_of_the_schema() {
+    let rules = rules();
+    for case in cases::allowed_on_update()
+        .into_iter()
+        .chain(cases::accepted_on_create())
+    {
+        // The evaluator reads no micro sign, though the API server does.
+        if case.patch.to_string().contains('\u{b5}') {
+            continue;
+        }
+        let broken = broken(&rules, &cases::spoiled(&case), None);
+        assert!(broken.is_empty(), "{} {}: {broken:?}", case.sample, case.patch);
+    }
+}
+
+#[test]
+fn what_an_update_may_not_change_breaks_a_rule_that_names_the_field() {
+    let rules = rules();
+    for case in cases::refused_on_update() {
+        let broken = broken(&rules, &cases::spoiled(&case), Some(&cases::sample(case.sample)));
+        assert!(
+            broken.iter().any(|b| b.starts_with(case.field)),
+            "{} {}: expected a rule about {}, got {broken:?}",
+            case.sample,
+            case.patch,
+            case.field
+        );
+    }
 }
