@@ -421,6 +421,12 @@ fn configurations(purpose: Purpose) -> String {
     format!("/apis/admissionregistration.k8s.io/v1/{plural}")
 }
 
+/// Prints a line that the test harness shows also when the test passes.
+pub fn say(line: &str) {
+    use std::io::Write as _;
+    let _ = writeln!(std::io::stderr(), "{line}");
+}
+
 /// A tap that is in order.
 pub fn tap(name: &str) -> Value {
     let mut object = crate::cases::sample("networktap-mirror");

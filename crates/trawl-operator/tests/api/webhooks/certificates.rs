@@ -10,7 +10,7 @@ use kube::Api;
 use rcgen::{BasicConstraints, CertificateParams, DnType, IsCa, Issuer, KeyPair};
 use trawl_operator::webhook::certificates::plan::Limits;
 
-use crate::support::hooks::{Hooks, tap};
+use crate::support::hooks::{Hooks, say, tap};
 use crate::support::world::eventually;
 
 /// Creates and deletes without a break, and remembers every refusal.
@@ -107,7 +107,9 @@ async fn the_operators_own_certificate_rotates_under_load_and_no_request_is_refu
         "both are trusted"
     );
     let done = load.end().await;
-    println!("{done} requests went through while the operator's own certificate rotated");
+    say(&format!(
+        "{done} requests went through while the operator's own certificate rotated"
+    ));
     assert_eq!(secret(&hooks, "retired-ca.crt").await, first);
     hooks.end().await;
 }
@@ -212,6 +214,8 @@ async fn files_are_read_again_when_they_change_under_load_and_a_broken_pair_leav
     .await;
     load.more().await;
     let done = load.end().await;
-    println!("{done} requests went through while the files changed three times");
+    say(&format!(
+        "{done} requests went through while the files changed three times"
+    ));
     hooks.end().await;
 }

@@ -4,7 +4,7 @@ use std::time::{Duration, Instant};
 
 use futures::future::join_all;
 
-use crate::support::hooks::{Hooks, named};
+use crate::support::hooks::{Hooks, named, say};
 
 #[tokio::test(flavor = "multi_thread")]
 async fn five_hundred_admissions_at_once_are_answered_in_time_and_each_is_recorded_once() {
@@ -32,13 +32,13 @@ async fn five_hundred_admissions_at_once_are_answered_in_time_and_each_is_record
     let whole = begin.elapsed();
     times.sort();
     let at = |part: usize| times[times.len() * part / 100].as_secs_f64() * 1e3;
-    println!(
+    say(&format!(
         "500 concurrent admissions (mutating, validating, recorded): p50 {:.0} ms, p95 {:.0} ms, p99 {:.0} ms, all in {:.0} ms",
         at(50),
         at(95),
         at(99),
         whole.as_secs_f64() * 1e3
-    );
+    ));
     assert!(
         at(95) < 20_000.0,
         "p95 is as long as both webhooks may take together: {} ms",
