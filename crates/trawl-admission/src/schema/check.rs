@@ -188,9 +188,7 @@ fn string(schema: &Value, text: &str, report: &mut Report<'_>) {
         "characters",
         report,
     );
-    let form = schema["pattern"]
-        .as_str()
-        .and_then(|pattern| Regex::new(pattern).ok());
+    let form = trawl_api::schema::form(schema).and_then(|pattern| Regex::new(pattern).ok());
     let time = schema["format"] == "date-time" && text.parse::<jiff::Timestamp>().is_err();
     if time {
         report.add("must be a time in RFC 3339 form, such as 2026-01-31T12:00:00Z");
@@ -202,7 +200,7 @@ fn string(schema: &Value, text: &str, report: &mut Report<'_>) {
 /// The message of the field's own rule explains its form better than a pattern does.
 fn said_by_rule(schema: &Value) -> String {
     let rule = schema["x-kubernetes-validations"][0]["message"].as_str();
-    let pattern = schema["pattern"].as_str().unwrap_or_default();
+    let pattern = trawl_api::schema::form(schema).unwrap_or_default();
     rule.map_or_else(|| format!("must match {pattern}"), str::to_owned)
 }
 
