@@ -71,14 +71,17 @@ mod tests {
             timeout(A_WHILE, ears.heard()).await.is_err(),
             "heard nothing happen"
         );
-        std::fs::write(directory.path().join(".new"), "record").unwrap();
-        std::fs::hard_link(directory.path().join(".new"), directory.path().join("record")).unwrap();
+        // Written elsewhere: two names in the directory could be heard one after the other.
+        let elsewhere = tempfile::tempdir().unwrap();
+        let new = elsewhere.path().join(".new");
+        std::fs::write(&new, "record").unwrap();
+        std::fs::hard_link(&new, directory.path().join("record")).unwrap();
         timeout(AT_ONCE, ears.heard()).await.unwrap();
         assert!(
             timeout(A_WHILE, ears.heard()).await.is_err(),
             "heard the same twice"
         );
-        std::fs::rename(directory.path().join(".new"), directory.path().join("other")).unwrap();
+        std::fs::rename(&new, directory.path().join("other")).unwrap();
         timeout(AT_ONCE, ears.heard()).await.unwrap();
     }
 
