@@ -5,7 +5,7 @@ use super::common::*;
 use crate::*;
 
 const MANUAL: &str = "capturejob-manual";
-const POLICY: &str = "capturejob-policy";
+const POLICY: &str = "by-worker/capturejob-policy";
 const REQUESTER: &str = "metadata.annotations[trawl.cloud/requester]";
 
 fn manual(patch: Value) -> Request {

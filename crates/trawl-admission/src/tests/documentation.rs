@@ -67,7 +67,10 @@ fn every_refusal_of_admission_is_explained() {
     let mut messages = Vec::new();
     for (rules, request) in [
         (rules(), create(noted(json!({"namespace": "default"})))),
-        (rules(), create(with(stored("capturejob-policy"), json!({})))),
+        (
+            rules(),
+            create(with(stored("by-worker/capturejob-policy"), json!({}))),
+        ),
         (rules(), create(noted(json!({"annotations": null})))),
         (rules(), update(job(), noted(json!({"annotations": null})))),
         (rules(), longer(job())),

@@ -51,7 +51,7 @@ fn a_spec_that_cannot_be_read_is_refused_by_field_and_without_its_values() {
             vec!["spec.maxSize"],
         ),
         (
-            "capturejob-policy",
+            "by-worker/capturejob-policy",
             json!({"spec": {"trigger": {"eventTime": "secretword"}}}),
             vec!["spec.trigger.eventTime"],
         ),
@@ -145,7 +145,7 @@ proptest! {
     /// Anything in the place of any field of a sample is judged, on create and on update.
     #[test]
     fn anything_anywhere_is_judged(
-        sample in prop::sample::select(vec!["capturejob-manual", "capturejob-policy", "capturepolicy-suricata",
+        sample in prop::sample::select(vec!["capturejob-manual", "by-worker/capturejob-policy", "capturepolicy-suricata",
             "capturepolicy-hubble", "networktap-mirror", "networktap-nodes", "portmirror"]),
         place in any::<prop::sample::Index>(),
         anything in any_json(),

@@ -11,7 +11,7 @@ fn fields(report: &Report) -> Vec<&str> {
 fn every_sample_is_sound() {
     for name in [
         "capturejob-manual",
-        "capturejob-policy",
+        "by-worker/capturejob-policy",
         "capturepolicy-hubble",
         "capturepolicy-suricata",
         "networktap-mirror",
@@ -41,7 +41,7 @@ fn unknown_fields_are_found_wherever_they_are() {
             "spec.Filter",
         ),
         (
-            "capturejob-policy",
+            "by-worker/capturejob-policy",
             json!({"spec": {"trigger": {"flow": {"vlan": 5}}}}),
             "spec.trigger.flow.vlan",
         ),

@@ -18,26 +18,30 @@ pub struct Sample {
     pub text: String,
 }
 
-/// The samples in `directory`, in the order of their names.
+/// The samples in `directory` and in the directories below it, in the order of their names.
 ///
 /// # Errors
-/// When the directory or a file cannot be read.
+/// When a directory or a file cannot be read.
 pub fn samples(directory: &Path) -> io::Result<Vec<Sample>> {
     let mut samples = vec![];
+    collect(directory, "", &mut samples)?;
+    samples.sort_by(|a, b| a.file.cmp(&b.file));
+    Ok(samples)
+}
+
+fn collect(directory: &Path, below: &str, samples: &mut Vec<Sample>) -> io::Result<()> {
     for entry in fs::read_dir(directory)? {
         let path = entry?.path();
-        if path.extension().is_some_and(|e| e == "yaml") {
-            let file = path
-                .file_name()
-                .unwrap_or_default()
-                .to_string_lossy()
-                .into_owned();
+        let name = path.file_name().unwrap_or_default().to_string_lossy();
+        let file = format!("{below}{name}");
+        if path.is_dir() {
+            collect(&path, &format!("{file}/"), samples)?;
+        } else if path.extension().is_some_and(|e| e == "yaml") {
             let text = fs::read_to_string(&path)?;
             samples.push(Sample { file, text });
         }
     }
-    samples.sort_by(|a, b| a.file.cmp(&b.file));
-    Ok(samples)
+    Ok(())
 }
 
 const HEAD: &str = "\

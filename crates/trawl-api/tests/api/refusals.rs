@@ -176,7 +176,7 @@ async fn an_immutable_optional_field_can_neither_appear_nor_vanish() {
         let refusal = api.replace(&stored).await.expect_err("a filter appeared");
         assert!(refusal.message.contains("spec.filter"), "{}", refusal.message);
 
-        let mut object = cases::sample("capturejob-policy");
+        let mut object = cases::sample("by-worker/capturejob-policy");
         object["spec"].as_object_mut().expect("spec").remove("targetNode");
         let mut stored = api
             .create(&object)
@@ -243,10 +243,10 @@ async fn a_null_branch_is_no_branch() {
         for (name, path, field) in [
             ("networktap-mirror", "/spec", "mirrorInterface"),
             ("capturepolicy-suricata", "/spec/trigger", "suricataAlert"),
-            ("capturejob-policy", "/spec", "policyRef"),
-            ("capturejob-policy", "/spec", "trigger"),
-            ("capturejob-policy", "/spec", "deduplicationKey"),
-            ("capturejob-policy", "/spec/trigger", "suricata"),
+            ("by-worker/capturejob-policy", "/spec", "policyRef"),
+            ("by-worker/capturejob-policy", "/spec", "trigger"),
+            ("by-worker/capturejob-policy", "/spec", "deduplicationKey"),
+            ("by-worker/capturejob-policy", "/spec/trigger", "suricata"),
             ("capturejob-manual", "/spec", "targetNode"),
         ] {
             let mut object = cases::sample(name);
@@ -401,8 +401,12 @@ async fn a_refusal_never_repeats_a_filter_a_template_or_what_was_recorded() {
         for (sample, parent, field) in [
             ("capturejob-manual", "/spec", "filter"),
             ("capturepolicy-suricata", "/spec/capture", "filterTemplate"),
-            ("capturejob-policy", "/spec/trigger/suricata", "category"),
-            ("capturejob-policy", "/spec/trigger/suricata", "message"),
+            (
+                "by-worker/capturejob-policy",
+                "/spec/trigger/suricata",
+                "category",
+            ),
+            ("by-worker/capturejob-policy", "/spec/trigger/suricata", "message"),
         ] {
             let mut refused = 0;
             for value in [

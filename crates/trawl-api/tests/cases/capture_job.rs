@@ -3,7 +3,7 @@ use serde_json::{Value, json};
 use super::{Case, case};
 
 const MANUAL: &str = "capturejob-manual";
-const POLICY: &str = "capturejob-policy";
+const POLICY: &str = "by-worker/capturejob-policy";
 const SHA: &str = "sha256:0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef";
 
 pub const BAD_DURATIONS: [&str; 12] = [

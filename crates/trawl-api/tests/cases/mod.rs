@@ -63,18 +63,20 @@ pub fn samples_directory() -> PathBuf {
     PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../../deploy/samples")
 }
 
-/// Names of all samples that are resources of Trawl.
+/// Names of all samples that are resources of Trawl, below `deploy/samples` and without their extension.
 pub fn samples() -> Vec<String> {
-    let mut names: Vec<String> = fs::read_dir(samples_directory())
-        .expect("deploy/samples")
-        .map(|entry| entry.expect("entry").path())
-        .filter(|path| path.extension().is_some_and(|e| e == "yaml"))
-        .filter(|path| {
+    let files = ["", "by-worker/"].into_iter().flat_map(|below| {
+        let entries = fs::read_dir(samples_directory().join(below)).expect("deploy/samples");
+        entries.map(move |entry| (below, entry.expect("entry").path()))
+    });
+    let mut names: Vec<String> = files
+        .filter(|(_, path)| path.extension().is_some_and(|e| e == "yaml"))
+        .filter(|(_, path)| {
             fs::read_to_string(path)
                 .expect("a sample")
                 .contains("\napiVersion: trawl.cloud/")
         })
-        .map(|path| path.file_stem().expect("name").to_string_lossy().into_owned())
+        .map(|(below, path)| format!("{below}{}", path.file_stem().expect("name").to_string_lossy()))
         .collect();
     names.sort();
     names

@@ -59,7 +59,7 @@ async fn what_the_contract_refuses_stays_refused_on_create_with_the_name_of_the_
     assert!(cases.len() >= 60, "only {} cases", cases.len());
     let mut complaints = Vec::new();
     for case in &cases {
-        let who = if case.sample.contains("capturejob-policy") {
+        let who = if case.sample.contains("by-worker/capturejob-policy") {
             &worker
         } else {
             &analyst

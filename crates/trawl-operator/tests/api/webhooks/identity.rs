@@ -25,7 +25,7 @@ fn told(records: &[Record]) -> Vec<(Action, Decision, &str, &str)> {
 async fn a_policys_job_is_for_the_worker_alone_whatever_the_object_says() {
     let hooks = Hooks::new().await;
     let worker = format!("system:serviceaccount:{}:trawl-worker", hooks.namespace);
-    let mut object = named("capturejob-policy", "by-policy");
+    let mut object = named("by-worker/capturejob-policy", "by-policy");
     object["metadata"]["annotations"] = json!({"trawl.cloud/requester": worker});
     let spoof = hooks.user("mallory", &["system:serviceaccounts"]);
     let refusal = spoof
