@@ -96,6 +96,15 @@ fn an_error_names_the_place() {
 }
 
 #[test]
+fn a_field_at_any_offset_is_compiled_and_frames_end_before_it() {
+    for offset in [65_534_u32, 65_535, u32::MAX - 1, u32::MAX] {
+        let text = format!("ether[{offset}] = 1");
+        let filter = compile_with(&text, &Options::default()).unwrap().filter;
+        assert!(!filter.matches(&[1; 1514], 1514), "{text}");
+    }
+}
+
+#[test]
 fn what_is_nested_too_deep_for_us_is_compiled_as_written() {
     let text = format!("{}tcp{}", "(".repeat(400), ")".repeat(400));
     let compiled = compile_with(&text, &Options::default()).unwrap();
