@@ -87,6 +87,8 @@ fn an_error_names_the_place() {
         ("udp and src 80", 9),
         ("tcp or ether proto 0x10000", 8),
         ("tcp and (src 10.0.0.0/8 or udp)", 10),
+        ("udp or net 443", 8),
+        ("src net 10 or 256", 15),
     ] {
         match compile_with(text, &Options::default()) {
             Err(FilterError::Refused { position, .. }) => assert_eq!(position, wanted, "{text}"),
