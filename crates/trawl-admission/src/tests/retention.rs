@@ -76,6 +76,21 @@ fn what_has_expired_is_not_kept_longer() {
 }
 
 #[test]
+fn a_status_that_is_partly_unreadable_still_says_that_it_is_too_late() {
+    for (status, words) in [
+        (json!({"phase": "Expired"}), "expired"),
+        (
+            json!({"retentionDeadline": "2026-08-31T00:00:00Z"}),
+            "deadline has passed",
+        ),
+    ] {
+        let mut old = with(stored("capturejob-manual"), json!({"status": status}));
+        old["status"]["failure"] = json!({"reason": "OfALaterVersion"});
+        must_refuse(&rules(), &changed_to(old, "30d"), FIELD, words);
+    }
+}
+
+#[test]
 fn retention_lies_between_one_hour_and_the_ceiling() {
     for (hours, retention, holds) in [
         (720, "59m59s", false),
