@@ -144,11 +144,15 @@ fn retention(rules: &Rules, request: &Request, new: Duration, old: &Value, findi
         .iter()
         .any(|group| administrators.contains(group))
     {
-        let groups = administrators.join(", ");
-        findings.problem(
-            RETENTION,
-            format!("may be changed only by members of the group {groups}; ask one of them"),
-        );
+        let message = if administrators.is_empty() {
+            "cannot be changed: the configuration of this installation names no group of retention administrators; have \
+             one named in retention.administrators"
+                .to_owned()
+        } else {
+            let groups = administrators.join(", ");
+            format!("may be changed only by members of the group {groups}; ask one of them")
+        };
+        findings.problem(RETENTION, message);
     }
     // The API server lets nobody write a status through the object itself, so the stored one is what counts.
     let status = Kept::of(&old["status"]);

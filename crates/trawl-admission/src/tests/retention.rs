@@ -59,6 +59,15 @@ fn others_do_not_and_the_attempt_is_recorded() {
 }
 
 #[test]
+fn where_nobody_administers_retention_the_refusal_says_so() {
+    let nobody = Rules {
+        retention_administrators: Vec::new(),
+        ..rules()
+    };
+    must_refuse(&nobody, &changed_to(fresh(), "8d"), FIELD, "names no group");
+}
+
+#[test]
 fn the_deadline_itself_is_too_late() {
     let at = |deadline: &str| changed_to(kept_since("2026-08-25T00:00:00Z", deadline), "30d");
     must_admit(&rules(), &at("2026-09-01T00:00:01Z"));
