@@ -14,10 +14,13 @@ let
       ../../clippy.toml
       ../../crates/trawl-api/tests/fixtures
       ../../crates/trawl-api/tests/golden
+      ../../crates/trawl-filter/tests/data
       ../../crds
       ../../deny.toml
+      ../../deploy/base/webhooks.yaml
       ../../deploy/samples
       ../../docs/api.md
+      ../../docs/conditions.md
       ../../docs/refusals
       ../../rustfmt.toml
     ];

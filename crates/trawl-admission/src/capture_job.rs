@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use jiff::Timestamp;
 use serde_json::Value;
-use trawl_api::{CaptureJobSpec, CaptureJobStatus, JobPhase, RequestType};
+use trawl_api::{CaptureJobSpec, RequestType};
 
 use crate::{Kind, Request, Rules, capturing, findings::Findings, metadata, spec};
 
@@ -144,14 +144,18 @@ fn retention(rules: &Rules, request: &Request, new: Duration, old: &Value, findi
         .iter()
         .any(|group| administrators.contains(group))
     {
-        let groups = administrators.join(", ");
-        findings.problem(
-            RETENTION,
-            format!("may be changed only by members of the group {groups}; ask one of them"),
-        );
+        let message = if administrators.is_empty() {
+            "cannot be changed: the configuration of this installation names no group of retention administrators; have \
+             one named in retention.administrators"
+                .to_owned()
+        } else {
+            let groups = administrators.join(", ");
+            format!("may be changed only by members of the group {groups}; ask one of them")
+        };
+        findings.problem(RETENTION, message);
     }
     // The API server lets nobody write a status through the object itself, so the stored one is what counts.
-    let status = CaptureJobStatusView::of(old);
+    let status = Kept::of(&old["status"]);
     if status.expired {
         findings.problem(
             RETENTION,
@@ -170,20 +174,21 @@ fn retention(rules: &Rules, request: &Request, new: Duration, old: &Value, findi
     }
 }
 
-/// What the status says about retention. A field that cannot be read counts as absent.
-struct CaptureJobStatusView {
+/// What the status says about retention. Each field is read by itself, because a deadline must also hold when something
+/// else in the status was written by another version and cannot be read.
+struct Kept {
     expired: bool,
     deadline: Option<Timestamp>,
     completed: Option<Timestamp>,
 }
 
-impl CaptureJobStatusView {
-    fn of(old: &Value) -> Self {
-        let status: CaptureJobStatus = serde_json::from_value(old["status"].clone()).unwrap_or_default();
+impl Kept {
+    fn of(status: &Value) -> Self {
+        let time = |field: &str| status[field].as_str()?.parse().ok();
         Self {
-            expired: status.phase == Some(JobPhase::Expired),
-            deadline: status.retention_deadline.map(|time| time.0),
-            completed: status.completed_at.map(|time| time.0),
+            expired: status["phase"] == "Expired",
+            deadline: time("retentionDeadline"),
+            completed: time("completedAt"),
         }
     }
 

@@ -5,6 +5,9 @@ use trawl_api::FieldProblem;
 /// Longest warning, in bytes: the API server cuts what is longer.
 pub const MAX_WARNING_BYTES: usize = 256;
 
+/// Warnings of one request that are told.
+const MOST_WARNINGS: usize = 64;
+
 /// What was found about one request.
 #[derive(Debug, Default)]
 pub struct Findings {
@@ -47,7 +50,7 @@ impl Findings {
             text.truncate(end);
             text.push_str("...");
         }
-        if !self.warnings.contains(&text) {
+        if self.warnings.len() < MOST_WARNINGS && !self.warnings.contains(&text) {
             self.warnings.push(text);
         }
     }

@@ -2,7 +2,7 @@
 
 use jiff::Timestamp;
 use serde_json::Value;
-use trawl_api::{FieldProblem, names};
+use trawl_api::{FieldProblem, names, validation::is_subdomain};
 
 use crate::{
     Caller, Kind, Operation, Request, Rules, TapReference, findings::Findings, mutate, schema, validate,
@@ -196,16 +196,5 @@ const NAME: &str = "must be a DNS subdomain of 1 to 253 characters: lower-case l
 
 /// Whether a name of an object is allowed; a prefix gets five more letters, so it may end in any.
 fn is_name(name: &str, prefix: bool) -> bool {
-    let plain = |b: u8| b.is_ascii_lowercase() || b.is_ascii_digit();
-    let whole = if prefix {
-        format!("{name}x")
-    } else {
-        name.to_owned()
-    };
-    whole.len() <= trawl_api::limits::MAX_NAME
-        && whole.split('.').all(|part| {
-            part.bytes().next().is_some_and(plain)
-                && part.bytes().last().is_some_and(plain)
-                && part.bytes().all(|b| plain(b) || b == b'-')
-        })
+    is_subdomain(name) || (prefix && is_subdomain(&format!("{name}x")))
 }

@@ -121,9 +121,10 @@ pub struct CaptureBounds {
     pub duration: GoDuration,
     /// Capture filter in pcap syntax with placeholders that are filled from the event; printable ASCII, at most 1024
     /// bytes. For both types of trigger: {{source.ip}}, {{source.port}}, {{destination.ip}}, {{destination.port}},
-    /// {{protocol}}. For alerts: {{suricata.ruleID}}, {{suricata.severity}}, {{suricata.category}}. For drops:
-    /// {{hubble.dropReason}}, {{hubble.sourceNamespace}}, {{hubble.destinationNamespace}}. An event that has no value for
-    /// a placeholder starts no capture. Absent: all packets.
+    /// {{protocol}}. For alerts also {{suricata.ruleID}} and {{suricata.severity}}. The free text of an event
+    /// ({{suricata.category}}, {{hubble.dropReason}}, {{hubble.sourceNamespace}}, {{hubble.destinationNamespace}}) is
+    /// refused by admission, because no packet carries it. An event that has no value for a placeholder starts no
+    /// capture. Absent: all packets.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub filter_template: Option<String>,
     /// Bytes kept of each packet: 0, the default, for whole packets, or 64 to 262144.

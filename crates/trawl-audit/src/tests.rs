@@ -206,3 +206,22 @@ async fn a_record_that_is_too_long_is_refused_and_its_neighbours_are_kept() {
     ledger.commit(entry("b")).await.unwrap();
     assert_eq!(verify(&opened.path).unwrap().records, 1);
 }
+
+#[tokio::test]
+async fn nothing_is_committed_to_a_file_that_was_deleted_or_touched_while_it_was_open() {
+    let directory = tempfile::tempdir().unwrap();
+    let (ledger, opened) = open(directory.path()).unwrap();
+    ledger.commit(entry("a")).await.unwrap();
+    let whole = fs::read(&opened.path).unwrap();
+    for touched in [&whole[..10], &[&whole[..], b"x"].concat()] {
+        fs::write(&opened.path, touched).unwrap();
+        let why = ledger.commit(entry("b")).await.unwrap_err().to_string();
+        assert!(why.contains("somebody else"), "{why}");
+        assert_eq!(fs::read(&opened.path).unwrap(), touched, "kept as evidence");
+    }
+    fs::write(&opened.path, &whole).unwrap();
+    ledger.commit(entry("b")).await.unwrap();
+    fs::remove_file(&opened.path).unwrap();
+    let why = ledger.commit(entry("c")).await.unwrap_err().to_string();
+    assert!(why.contains("deleted"), "{why}");
+}

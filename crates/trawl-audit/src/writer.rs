@@ -4,7 +4,7 @@ use std::{
     collections::HashMap,
     fs::File,
     io::{self, BufReader},
-    os::unix::fs::FileExt,
+    os::unix::fs::{FileExt, MetadataExt},
 };
 
 use jiff::Timestamp;
@@ -134,6 +134,7 @@ impl Writer {
             return Ok(());
         }
         self.cut()?;
+        self.is_ours()?;
         self.dirty = true;
         let done = self
             .file
@@ -145,6 +146,23 @@ impl Writer {
             let _ = self.cut();
         }
         done
+    }
+
+    /// Refuses to write where nobody would find it, or next to what somebody else wrote.
+    fn is_ours(&self) -> io::Result<()> {
+        let found = self.file.metadata()?;
+        if found.nlink() == 0 {
+            return Err(io::Error::other(
+                "its file was deleted while it was open; restart the operator, which begins another",
+            ));
+        }
+        if found.len() != self.length {
+            return Err(io::Error::other(
+                "somebody else wrote to its file or cut it; keep the file as evidence, move it aside and restart the \
+                 operator, which begins another",
+            ));
+        }
+        Ok(())
     }
 
     /// Takes away what stands behind the last acknowledged line.

@@ -422,7 +422,7 @@ fn width(size: Size) -> u32 {
 fn field(header: Option<u8>, at: u32, size: Size) -> Option<Known> {
     let place = match header {
         Some(header) => Place::Behind(header),
-        None if at + width(size) <= ETHERTYPE => Place::Addresses,
+        None if at.saturating_add(width(size)) <= ETHERTYPE => Place::Addresses,
         None => Place::Payload,
     };
     let mask = u32::MAX >> (32 - 8 * width(size));

@@ -87,11 +87,22 @@ fn an_error_names_the_place() {
         ("udp and src 80", 9),
         ("tcp or ether proto 0x10000", 8),
         ("tcp and (src 10.0.0.0/8 or udp)", 10),
+        ("udp or net 443", 8),
+        ("src net 10 or 256", 15),
     ] {
         match compile_with(text, &Options::default()) {
             Err(FilterError::Refused { position, .. }) => assert_eq!(position, wanted, "{text}"),
             other => panic!("{text}: {other:?}"),
         }
+    }
+}
+
+#[test]
+fn a_field_at_any_offset_is_compiled_and_frames_end_before_it() {
+    for offset in [65_534_u32, 65_535, u32::MAX - 1, u32::MAX] {
+        let text = format!("ether[{offset}] = 1");
+        let filter = compile_with(&text, &Options::default()).unwrap().filter;
+        assert!(!filter.matches(&[1; 1514], 1514), "{text}");
     }
 }
 

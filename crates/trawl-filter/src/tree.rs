@@ -174,17 +174,24 @@ impl Test<'_> {
             return None;
         };
         let number = value.first().and_then(|word| number(word.text))?;
-        let limit = match (head.kind, head.protocol) {
+        const PROTOCOL: &str = "the number is too large; protocols end at 255, EtherTypes at 65535";
+        let (limit, advice) = match (head.kind, head.protocol) {
             (None | Some("host"), _) => {
                 return Some(
                     "a host needs a whole address, such as 192.0.2.1 or 2001:db8::1; for a port write port before it",
                 );
             }
-            (Some("proto"), Some("ether" | "link")) => 0xffff,
-            (Some("proto"), _) => 0xff,
+            // libpcap takes 443 for 1.187.0.0/16: how wide the network is would depend on the number.
+            (Some("net"), _) => (
+                0xff,
+                "a network that is a single number is its first octet, at most 255; write it in full, such as net \
+                 10.0.0.0/8",
+            ),
+            (Some("proto"), Some("ether" | "link")) => (0xffff, PROTOCOL),
+            (Some("proto"), _) => (0xff, PROTOCOL),
             _ => return None,
         };
-        (number > limit).then_some("the number is too large; protocols end at 255, EtherTypes at 65535")
+        (number > limit).then_some(advice)
     }
 
     /// Whether the test reads an ICMPv6 header, which later fragments do not have.

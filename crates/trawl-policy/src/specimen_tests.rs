@@ -46,6 +46,8 @@ fn a_template_that_fits_no_event_is_refused_at_its_place() {
     for (template, words) in [
         ("host {{source.ip}} and bogus", "byte 24"),
         ("host {{source.port}}", "byte 6"),
+        ("net {{source.port}}", "byte 1"),
+        ("net 10 or {{destination.port}}", "byte 11"),
         ("port {{source.ip}}", "filter"),
         ("host {{source.ip}} and", "filter"),
         ("tcp and udp and host {{source.ip}}", "rejects all packets"),

@@ -64,8 +64,13 @@ fn every_refusal_of_admission_is_explained() {
         object: None,
         ..create(job())
     };
+    let nobody = Rules {
+        retention_administrators: Vec::new(),
+        ..rules()
+    };
     let mut messages = Vec::new();
     for (rules, request) in [
+        (nobody, longer(job())),
         (rules(), create(noted(json!({"namespace": "default"})))),
         (
             rules(),

@@ -94,6 +94,26 @@ fn a_spec_that_cannot_be_read_is_refused_by_field_and_without_its_values() {
     }
 }
 
+/// The mutating webhook and `trawlctl lint` see objects that no schema has bounded.
+#[test]
+fn of_very_many_problems_and_warnings_some_are_told() {
+    let many = 10_000;
+    let words: Vec<String> = (0..many).map(|n| format!("category-{n}")).collect();
+    let trigger = json!({"ruleIDs": vec![1; many], "categories": words});
+    let patch = json!({"spec": {"trigger": {"suricataAlert": trigger}}});
+    let verdict = judged(&rules(), &create(with(stored("capturepolicy-suricata"), patch)));
+    assert!(
+        (2..=300).contains(&verdict.problems.len()),
+        "{}",
+        verdict.problems.len()
+    );
+    assert!(
+        (1..=64).contains(&verdict.warnings.len()),
+        "{}",
+        verdict.warnings.len()
+    );
+}
+
 fn any_json() -> impl Strategy<Value = Value> {
     let leaf = prop_oneof![
         Just(Value::Null),

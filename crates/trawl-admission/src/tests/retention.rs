@@ -59,6 +59,15 @@ fn others_do_not_and_the_attempt_is_recorded() {
 }
 
 #[test]
+fn where_nobody_administers_retention_the_refusal_says_so() {
+    let nobody = Rules {
+        retention_administrators: Vec::new(),
+        ..rules()
+    };
+    must_refuse(&nobody, &changed_to(fresh(), "8d"), FIELD, "names no group");
+}
+
+#[test]
 fn the_deadline_itself_is_too_late() {
     let at = |deadline: &str| changed_to(kept_since("2026-08-25T00:00:00Z", deadline), "30d");
     must_admit(&rules(), &at("2026-09-01T00:00:01Z"));
@@ -73,6 +82,21 @@ fn what_has_expired_is_not_kept_longer() {
     let mut old = fresh();
     old["status"]["phase"] = "Expired".into();
     must_refuse(&rules(), &changed_to(old, "30d"), FIELD, "expired");
+}
+
+#[test]
+fn a_status_that_is_partly_unreadable_still_says_that_it_is_too_late() {
+    for (status, words) in [
+        (json!({"phase": "Expired"}), "expired"),
+        (
+            json!({"retentionDeadline": "2026-08-31T00:00:00Z"}),
+            "deadline has passed",
+        ),
+    ] {
+        let mut old = with(stored("capturejob-manual"), json!({"status": status}));
+        old["status"]["failure"] = json!({"reason": "OfALaterVersion"});
+        must_refuse(&rules(), &changed_to(old, "30d"), FIELD, words);
+    }
 }
 
 #[test]

@@ -9,6 +9,9 @@ use crate::{
     words,
 };
 
+/// Problems of one spec that are told: what no schema has bounded can have millions, and each is a text.
+const MOST: usize = 256;
+
 /// Collects problems.
 #[derive(Default)]
 pub struct Problems(Vec<FieldProblem>);
@@ -19,10 +22,12 @@ impl Problems {
     }
 
     pub fn add(&mut self, field: impl Into<String>, message: impl Into<String>) {
-        self.0.push(FieldProblem {
-            field: field.into(),
-            message: message.into(),
-        });
+        if self.0.len() < MOST {
+            self.0.push(FieldProblem {
+                field: field.into(),
+                message: message.into(),
+            });
+        }
     }
 
     pub fn require(&mut self, holds: bool, field: impl Into<String>, message: impl Into<String>) {

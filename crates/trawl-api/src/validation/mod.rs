@@ -11,6 +11,8 @@ mod port_mirror;
 
 use std::fmt;
 
+pub use checks::is_subdomain;
+
 /// One problem of a spec.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct FieldProblem {

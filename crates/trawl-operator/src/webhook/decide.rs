@@ -48,11 +48,11 @@ impl Webhooks {
     /// # Errors
     /// It is no request for admission.
     pub async fn review(&self, hooked: &Hooked, purpose: Purpose, body: &[u8]) -> Result<Value, Malformed> {
-        let asked = Asked::read(body)?;
+        let mut asked = Asked::read(body)?;
         let start = Instant::now();
         let answer = match asked.misplaced(hooked, purpose) {
             Some(why) => Answer::Refused(refusal::misplaced(why)),
-            None => self.answer(hooked, purpose, &asked, start).await,
+            None => self.answer(hooked, purpose, &mut asked, start).await,
         };
         if let Answer::Refused(refusal) = &answer {
             tracing::info!(
@@ -66,7 +66,7 @@ impl Webhooks {
         Ok(answer.to_review(&asked))
     }
 
-    async fn answer(&self, hooked: &Hooked, purpose: Purpose, asked: &Asked, start: Instant) -> Answer {
+    async fn answer(&self, hooked: &Hooked, purpose: Purpose, asked: &mut Asked, start: Instant) -> Answer {
         let request = Arc::new(self.request(hooked, purpose, asked).await);
         let until = start + DECIDING;
         match purpose {
@@ -149,7 +149,8 @@ impl Webhooks {
             .unwrap_or(Err("the operator has too much to do"))
     }
 
-    async fn request(&self, hooked: &Hooked, purpose: Purpose, asked: &Asked) -> Request {
+    /// What is decided about. The objects move there: they may be large, and many requests may be under way.
+    async fn request(&self, hooked: &Hooked, purpose: Purpose, asked: &mut Asked) -> Request {
         let kind = match hooked.kind {
             "NetworkTap" => Kind::NetworkTap,
             "CapturePolicy" => Kind::CapturePolicy,
@@ -174,8 +175,8 @@ impl Webhooks {
             kind,
             operation,
             namespace: asked.namespace.clone(),
-            object: asked.object.clone(),
-            old: asked.old_object.clone(),
+            object: asked.object.take(),
+            old: asked.old_object.take(),
             caller: Caller {
                 username: asked.user_info.username.clone(),
                 groups: asked.user_info.groups.clone().unwrap_or_default(),

@@ -6,6 +6,7 @@ use kube::Api;
 use tokio::sync::Semaphore;
 use trawl_admission::TapReference;
 use trawl_api::NetworkTap;
+use trawl_api::validation::is_subdomain;
 
 /// A look that takes longer is given up.
 const PATIENCE: Duration = Duration::from_millis(500);
@@ -29,6 +30,10 @@ impl Taps {
 
     /// What is known about the tap of this name within half a second.
     pub async fn look(&self, name: &str) -> TapReference {
+        // Anything else would be the path of another object.
+        if !is_subdomain(name) {
+            return TapReference::Unknown;
+        }
         let Ok(_place) = self.places.try_acquire() else {
             return TapReference::Unknown;
         };

@@ -209,6 +209,35 @@ async fn without_a_ledger_what_would_be_admitted_is_refused_and_what_is_refused_
     );
 }
 
+#[tokio::test]
+async fn what_is_no_name_of_a_tap_is_not_asked_for() {
+    let asked = Arc::new(std::sync::Mutex::new(Vec::new()));
+    let seen = asked.clone();
+    let server = tower::service_fn(move |request: http::Request<kube::client::Body>| {
+        seen.lock().unwrap().push(request.uri().to_string());
+        let body =
+            br#"{"kind":"Status","apiVersion":"v1","status":"Failure","reason":"NotFound","code":404}"#;
+        let answer = http::Response::builder().status(404);
+        let answer = answer.body(kube::client::Body::from(body.to_vec())).unwrap();
+        async { Ok::<_, std::convert::Infallible>(answer) }
+    });
+    let client = kube::Client::new(server, "trawl-system");
+    let taps = super::Taps::new(kube::Api::namespaced(client, "trawl-system"));
+    for name in ["../../secrets/x", "mirror?watch=true", "", "mirror/status"] {
+        assert_eq!(
+            taps.look(name).await,
+            trawl_admission::TapReference::Unknown,
+            "{name}"
+        );
+    }
+    assert_eq!(taps.look("mirror").await, trawl_admission::TapReference::Missing);
+    let asked = asked.lock().unwrap();
+    assert!(
+        matches!(asked.as_slice(), [one] if one.ends_with("/networktaps/mirror")),
+        "{asked:?}"
+    );
+}
+
 proptest! {
     #[test]
     fn no_body_whatever_makes_the_webhooks_fail(

@@ -27,11 +27,11 @@ pub struct Read {
     pub kept: Kept,
 }
 
-/// The webhooks of one configuration.
+/// One configuration as it was read.
 pub struct Configured {
-    purpose: Purpose,
-    /// Name and bundle of each webhook.
-    webhooks: Vec<(String, String)>,
+    version: String,
+    /// The bundle of each webhook.
+    bundles: Vec<String>,
 }
 
 impl Cluster {
@@ -73,45 +73,40 @@ impl Cluster {
         written.map(drop).step("keep the webhooks' certificate")
     }
 
+    /// Both configurations, in the order of `self.configurations`.
     pub async fn configured(&self) -> Result<Vec<Configured>, Error> {
         let mut all = Vec::new();
         for (purpose, api) in &self.configurations {
             let object = api.get(&self.configuration).await;
             let object = object.map_err(|e| self.explained(e, purpose.configuration_kind()))?;
-            let webhooks = object.data["webhooks"].as_array().cloned().unwrap_or_default();
-            let webhook = |w: serde_json::Value| {
+            let webhooks = object.data["webhooks"].as_array().into_iter().flatten();
+            let bundle = |w: &serde_json::Value| {
                 let bundle = w["clientConfig"]["caBundle"].as_str().unwrap_or_default();
                 let bundle = STANDARD.decode(bundle).unwrap_or_default();
-                let name = w["name"].as_str().unwrap_or_default().to_owned();
-                (name, String::from_utf8_lossy(&bundle).into_owned())
+                String::from_utf8_lossy(&bundle).into_owned()
             };
             all.push(Configured {
-                purpose: *purpose,
-                webhooks: webhooks.into_iter().map(webhook).collect(),
+                bundles: webhooks.map(bundle).collect(),
+                version: object.metadata.resource_version.unwrap_or_default(),
             });
         }
         Ok(all)
     }
 
-    /// Puts the bundle into every webhook that has another one.
+    /// Puts the bundle into every webhook that has another one, unless somebody else changed the configuration
+    /// meanwhile.
     pub async fn trust(&self, configured: &[Configured], bundle: &str) -> Result<(), Error> {
         let value = STANDARD.encode(bundle);
-        for (purpose, api) in &self.configurations {
-            let mut operations = Vec::new();
-            for known in configured.iter().filter(|c| c.purpose == *purpose) {
-                for (n, (name, old)) in known.webhooks.iter().enumerate() {
-                    if old != bundle {
-                        // The place in the list counts only as long as the same webhook stands there.
-                        operations.push(
-                            json!({"op": "test", "path": format!("/webhooks/{n}/name"), "value": name}),
-                        );
-                        operations.push(json!({"op": "add", "path": format!("/webhooks/{n}/clientConfig/caBundle"), "value": value}));
-                    }
-                }
-            }
+        for ((_, api), known) in self.configurations.iter().zip(configured) {
+            let other = known.bundles.iter().enumerate().filter(|(_, old)| *old != bundle);
+            let mut operations: Vec<_> = other
+                .map(|(n, _)| json!({"op": "add", "path": format!("/webhooks/{n}/clientConfig/caBundle"), "value": value}))
+                .collect();
             if operations.is_empty() {
                 continue;
             }
+            operations
+                .push(json!({"op": "add", "path": "/metadata/resourceVersion", "value": known.version}));
             let patch = serde_json::from_value(operations.into()).map_err(|source| Error::Encode {
                 what: "a bundle of authorities",
                 source,
@@ -145,6 +140,5 @@ impl Cluster {
 
 /// The bundle of every single webhook.
 pub fn bundles(configured: &[Configured]) -> Vec<String> {
-    let all = configured.iter().flat_map(|c| &c.webhooks);
-    all.map(|(_, bundle)| bundle.clone()).collect()
+    configured.iter().flat_map(|c| c.bundles.clone()).collect()
 }

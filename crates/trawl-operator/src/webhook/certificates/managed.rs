@@ -112,8 +112,9 @@ impl Managed {
 
     async fn step(&mut self) -> Result<Step, LookError> {
         let now = (self.settings.now)();
-        let read = self.cluster.read().await?;
+        // In this order, so that a bundle made of a Secret that is old by now meets a configuration that has changed since.
         let configured = self.cluster.configured().await?;
+        let read = self.cluster.read().await?;
         let trusted = bundles(&configured);
         if let Some(pair) = plan::servable(&read.kept, &trusted)
             && self.served.as_ref() != Some(pair)

@@ -1,9 +1,14 @@
 use std::collections::BTreeMap;
+use std::convert::Infallible;
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use jiff::Timestamp;
 use k8s_openapi::ByteString;
+use kube::client::Body;
+use serde_json::{Value, json};
 
+use super::cluster::Cluster;
 use super::kept::Kept;
 use super::pair::Pair;
 use super::plan::{Limits, Step, carried_out, next, servable};
@@ -195,4 +200,35 @@ fn a_certificate_that_ended_while_nobody_looked_is_made_anew_at_once() {
     world.kept = Kept::from_data(&world.kept.to_data());
     assert_eq!(next(&world.kept, &world.trusted, world.now, limits()), Step::Make);
     assert!(!format!("{:?}", world.kept).contains("PRIVATE KEY"));
+}
+
+#[tokio::test]
+async fn a_bundle_goes_into_the_configuration_as_it_was_read_or_not_at_all() {
+    let patches = Arc::new(Mutex::new(Vec::<Value>::new()));
+    let seen = patches.clone();
+    let server = tower::service_fn(move |request: http::Request<Body>| {
+        let seen = seen.clone();
+        async move {
+            if request.method() == http::Method::PATCH {
+                let body = request.into_body().collect_bytes().await.unwrap();
+                seen.lock().unwrap().push(serde_json::from_slice(&body).unwrap());
+            }
+            let answer = json!({
+                "apiVersion": "admissionregistration.k8s.io/v1", "kind": "MutatingWebhookConfiguration",
+                "metadata": {"name": "trawl-cloud", "resourceVersion": "41"},
+                "webhooks": [{"name": "one", "clientConfig": {}}],
+            });
+            Ok::<_, Infallible>(http::Response::new(Body::from(answer.to_string().into_bytes())))
+        }
+    });
+    let client = kube::Client::new(server, "trawl-system");
+    let cluster = Cluster::new(&client, "trawl-system", "trawl-webhook-tls", "trawl-cloud");
+    let configured = cluster.configured().await.unwrap();
+    cluster.trust(&configured, "an authority").await.unwrap();
+    let patches = patches.lock().unwrap();
+    assert_eq!(patches.len(), 2, "one for each configuration");
+    for patch in patches.iter() {
+        let version = json!({"op": "add", "path": "/metadata/resourceVersion", "value": "41"});
+        assert!(patch.as_array().unwrap().contains(&version), "{patch}");
+    }
 }
