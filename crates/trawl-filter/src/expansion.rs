@@ -139,6 +139,11 @@ pub enum Warning {
          without it; write the test of {0} last, as in F or ({0} and F)"
     )]
     MissesUnencapsulated(&'static str),
+    /// `tcp[13]` and the like.
+    #[error(
+        "the filter reads bytes of the {0} header, which libpcap finds behind IPv4 only: no IPv6 packet passes this test"
+    )]
+    HeaderBytesOfIp4(&'static str),
     /// `not` together with tunnels.
     #[error(
         "the filter says not, and tunnels are looked into: the outer and the inner packet are each asked, so a frame \

@@ -8,6 +8,8 @@ use crate::words::Word;
 /// IPv6 extension headers that are seen through, by protocol number.
 const EXTENSIONS: [u32; 5] = [0, 43, 44, 51, 60];
 const TAG_TYPES: [u32; 3] = [0x8100, 0x88a8, 0x9100];
+/// Protocols of both families whose header bytes libpcap finds in one.
+const OF_IP4: [&str; 3] = ["tcp", "udp", "sctp"];
 
 /// Which views a filter gets, and which not and why.
 pub(crate) fn views(tree: &Node<'_>, tunnels: bool) -> (Views, Vec<LeftOut>) {
@@ -121,6 +123,18 @@ pub(crate) fn warnings(tree: &Node<'_>, views: Views) -> Vec<Warning> {
         found: Vec::new(),
     };
     shifts.walk(tree, &[]);
+    for (test, _) in tree.tests() {
+        let What::Relation(_, fields) = &test.what else {
+            continue;
+        };
+        let of_ip4 = |field: &Access<'_>| OF_IP4.into_iter().find(|known| *known == field.protocol);
+        if let Some(protocol) = fields.iter().find_map(of_ip4) {
+            let warning = Warning::HeaderBytesOfIp4(protocol);
+            if !shifts.found.contains(&warning) {
+                shifts.found.push(warning);
+            }
+        }
+    }
     let negated = tree
         .tests()
         .iter()

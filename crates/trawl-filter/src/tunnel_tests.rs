@@ -188,3 +188,20 @@ fn not_is_warned_of_because_outer_and_inner_are_each_asked() {
         []
     );
 }
+
+#[test]
+fn bytes_of_a_transport_header_are_warned_of_because_libpcap_finds_them_behind_ip4_only() {
+    let warnings = |text| compile_with(text, &Options::default()).unwrap().warnings;
+    for text in [
+        "tcp[tcpflags] & tcp-syn != 0",
+        "not tcp[13] = 2",
+        "host ::1 or tcp[0:2] = 80",
+    ] {
+        assert_eq!(warnings(text), [Warning::HeaderBytesOfIp4("tcp")], "{text}");
+    }
+    assert_eq!(warnings("udp[4:2] > 100"), [Warning::HeaderBytesOfIp4("udp")]);
+    assert_eq!(
+        warnings("ip6 and ip6[53] & 2 != 0 or ip[9] = 6 or icmp6[0] = 1"),
+        []
+    );
+}

@@ -238,6 +238,41 @@ async fn what_is_no_name_of_a_tap_is_not_asked_for() {
     );
 }
 
+async fn posted(router: &axum::Router, length: Option<usize>, body: axum::body::Body) -> u16 {
+    let path = HOOKED[0].path(Purpose::Validate);
+    let mut request = axum::http::Request::post(path);
+    if let Some(length) = length {
+        request = request.header("content-length", length);
+    }
+    let answer = tower::ServiceExt::oneshot(router.clone(), request.body(body).unwrap());
+    answer.await.unwrap().status().as_u16()
+}
+
+#[tokio::test]
+async fn bodies_that_are_too_large_or_too_slow_are_let_go_and_keep_nobody_waiting_for_ever() {
+    let router = super::server::router(Arc::new(webhooks()));
+    let never =
+        || axum::body::Body::from_stream(futures::stream::pending::<Result<Vec<u8>, std::io::Error>>());
+    let large = 6 << 20;
+    assert_eq!(posted(&router, Some(large + 1), never()).await, 413);
+    assert_eq!(
+        posted(&router, Some(10), vec![b'x'; 70_000].into()).await,
+        400,
+        "longer than said"
+    );
+    // Two that never end hold all the room; the third is served when they are let go.
+    let third = async {
+        tokio::time::sleep(std::time::Duration::from_millis(200)).await;
+        posted(&router, None, review(|_| ()).into()).await
+    };
+    let (one, two, third) = tokio::join!(
+        posted(&router, None, never()),
+        posted(&router, None, never()),
+        third
+    );
+    assert_eq!((one, two, third), (408, 408, 200));
+}
+
 proptest! {
     #[test]
     fn no_body_whatever_makes_the_webhooks_fail(
