@@ -206,3 +206,37 @@ async fn a_record_that_is_too_long_is_refused_and_its_neighbours_are_kept() {
     ledger.commit(entry("b")).await.unwrap();
     assert_eq!(verify(&opened.path).unwrap().records, 1);
 }
+
+#[tokio::test]
+async fn a_file_that_was_moved_removed_or_cut_while_open_takes_no_record_and_another_can_be_opened() {
+    let moved = |path: &Path| fs::rename(path, path.with_extension("aside")).unwrap();
+    let removed = |path: &Path| fs::remove_file(path).unwrap();
+    let replaced = |path: &Path| {
+        fs::remove_file(path).unwrap();
+        fs::write(path, "").unwrap();
+    };
+    let cut = |path: &Path| {
+        fs::File::options()
+            .write(true)
+            .open(path)
+            .unwrap()
+            .set_len(0)
+            .unwrap()
+    };
+    let all: [&dyn Fn(&Path); 4] = [&moved, &removed, &replaced, &cut];
+    for harm in all {
+        let directory = tempfile::tempdir().unwrap();
+        let (ledger, opened) = open(directory.path()).unwrap();
+        ledger.commit(entry("a")).await.unwrap();
+        harm(&opened.path);
+        let refused = ledger.commit(entry("b")).await.unwrap_err();
+        assert!(matches!(refused, LedgerError::Unavailable(_)), "{refused}");
+        while !ledger.is_lost() {
+            tokio::task::yield_now().await;
+        }
+        let (another, opened) = open(directory.path()).unwrap();
+        let kept = another.commit(entry("b")).await.unwrap();
+        assert_eq!(kept.previous, "");
+        assert_eq!(verify(&opened.path).unwrap().records, 1);
+    }
+}

@@ -4,7 +4,8 @@ use std::{
     collections::HashMap,
     fs::File,
     io::{self, BufReader},
-    os::unix::fs::FileExt,
+    os::unix::fs::{FileExt, MetadataExt},
+    path::PathBuf,
 };
 
 use jiff::Timestamp;
@@ -29,11 +30,14 @@ pub struct Commit {
 /// The end of a file whose first `length` bytes are whole, durable lines.
 pub struct Writer {
     file: File,
+    path: PathBuf,
     length: u64,
     last: String,
     index: Index,
     /// Something may stand behind `length` that nobody was told about.
     dirty: bool,
+    /// Somebody moved, removed or cut the file: nothing is written any more.
+    lost: bool,
 }
 
 /// What becomes of one entry of a batch.
@@ -46,7 +50,7 @@ enum Fate {
 
 impl Writer {
     /// Checks the file and cuts off an unfinished last line.
-    pub fn open(file: File) -> Result<(Self, Walk), Broken> {
+    pub fn open(file: File, path: PathBuf) -> Result<(Self, Walk), Broken> {
         let mut index = Index::default();
         let walk = walk::walk(BufReader::new(&file), |record, offset, length| {
             let length = length as u32;
@@ -54,16 +58,18 @@ impl Writer {
         })?;
         let mut writer = Self {
             file,
+            path,
             length: walk.bytes,
             last: walk.last.clone(),
             index,
             dirty: walk.unfinished > 0,
+            lost: false,
         };
         writer.cut()?;
         Ok((writer, walk))
     }
 
-    /// Works until nobody can ask any more.
+    /// Works until nobody can ask any more, or the file is lost.
     pub fn run(mut self, mut asked: mpsc::Receiver<Commit>) {
         let mut batch = Vec::with_capacity(MAX_BATCH);
         while asked.blocking_recv_many(&mut batch, MAX_BATCH) > 0 {
@@ -71,6 +77,9 @@ impl Writer {
             for (reply, answer) in replies.into_iter().zip(self.commit(entries)) {
                 // Who asked may have given up waiting.
                 let _ = reply.send(answer);
+            }
+            if self.lost {
+                return;
             }
         }
     }
@@ -133,6 +142,12 @@ impl Writer {
         if batch.bytes.is_empty() {
             return Ok(());
         }
+        self.lost = !self.is_in_place();
+        if self.lost {
+            return Err(io::Error::other(
+                "the file was moved, removed or cut short while it was open",
+            ));
+        }
         self.cut()?;
         self.dirty = true;
         let done = self
@@ -145,6 +160,14 @@ impl Writer {
             let _ = self.cut();
         }
         done
+    }
+
+    /// Whether the file still has its name and all that was acknowledged. What is written elsewhere is kept for nobody.
+    fn is_in_place(&self) -> bool {
+        let (Ok(own), Ok(named)) = (self.file.metadata(), std::fs::metadata(&self.path)) else {
+            return false;
+        };
+        (own.dev(), own.ino()) == (named.dev(), named.ino()) && own.len() >= self.length
     }
 
     /// Takes away what stands behind the last acknowledged line.
