@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use axum::body::Bytes;
-use axum::extract::DefaultBodyLimit;
+use axum::extract::{DefaultBodyLimit, FromRequest as _, Request};
 use axum::http::StatusCode;
 use axum::response::{IntoResponse, Response};
 use axum::routing::post;
@@ -23,6 +23,8 @@ const MAX_BODY_BYTES: usize = 8 << 20;
 const SILENCE: Duration = Duration::from_secs(30);
 /// Requests at once on one HTTP/2 connection; the API server queues the rest.
 const MAX_STREAMS: u32 = 256;
+/// A request must have arrived by then: the API server gives up after ten seconds.
+const ARRIVAL: Duration = Duration::from_secs(10);
 /// What is being answered may finish when the operator stops.
 const GRACE: Duration = Duration::from_secs(8);
 
@@ -33,7 +35,7 @@ pub fn router(webhooks: Arc<Webhooks>) -> Router {
         for purpose in [Purpose::Mutate, Purpose::Validate] {
             if purpose == Purpose::Validate || hooked.mutated {
                 let webhooks = webhooks.clone();
-                let answer = move |body| answer(webhooks, hooked, purpose, body);
+                let answer = move |request| answer(webhooks, hooked, purpose, request);
                 router = router.route(&hooked.path(purpose), post(answer));
             }
         }
@@ -41,10 +43,27 @@ pub fn router(webhooks: Arc<Webhooks>) -> Router {
     router.layer(DefaultBodyLimit::max(MAX_BODY_BYTES))
 }
 
-async fn answer(webhooks: Arc<Webhooks>, hooked: &'static Hooked, purpose: Purpose, body: Bytes) -> Response {
+async fn answer(
+    webhooks: Arc<Webhooks>,
+    hooked: &'static Hooked,
+    purpose: Purpose,
+    request: Request,
+) -> Response {
+    let body = match received(request, ARRIVAL).await {
+        Ok(body) => body,
+        Err(refused) => return refused,
+    };
     match webhooks.review(hooked, purpose, &body).await {
         Ok(review) => Json(review).into_response(),
         Err(malformed) => (StatusCode::BAD_REQUEST, malformed.to_string()).into_response(),
+    }
+}
+
+/// The body, unless it is too long or too slow: whoever sends it byte by byte holds no memory for long.
+async fn received(request: Request, patience: Duration) -> Result<Bytes, Response> {
+    match tokio::time::timeout(patience, Bytes::from_request(request, &())).await {
+        Ok(body) => body.map_err(IntoResponse::into_response),
+        Err(_) => Err((StatusCode::REQUEST_TIMEOUT, "the body did not arrive in time").into_response()),
     }
 }
 
@@ -75,4 +94,19 @@ pub async fn serve(
         .first_request_timeout(SILENCE);
     server.http_builder().http2().max_concurrent_streams(MAX_STREAMS);
     server.serve(router(webhooks).into_make_service()).await
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[tokio::test]
+    async fn a_body_that_does_not_come_is_not_waited_for() {
+        let never = futures::stream::pending::<Result<Bytes, std::io::Error>>();
+        let request = Request::new(axum::body::Body::from_stream(never));
+        let refused = received(request, Duration::from_millis(10)).await.unwrap_err();
+        assert_eq!(refused.status(), StatusCode::REQUEST_TIMEOUT);
+        let whole = Request::new(axum::body::Body::from("{}"));
+        assert_eq!(received(whole, ARRIVAL).await.unwrap(), "{}");
+    }
 }
