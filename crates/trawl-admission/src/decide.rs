@@ -39,6 +39,17 @@ pub fn verdict(rules: &Rules, request: &Request) -> Verdict {
     }
 }
 
+/// Whether [`verdict`] compiles a filter or a template, which may take long.
+pub fn compiles(request: &Request) -> bool {
+    match (request.kind, request.operation, &request.object, &request.old) {
+        (Kind::CaptureJob | Kind::CapturePolicy, Operation::Create, ..) => true,
+        (Kind::CapturePolicy, Operation::Update, Some(object), Some(old)) => {
+            !is_untouched(request.kind, object, old) && !capture_policy::is_disarming(object, old)
+        }
+        _ => false,
+    }
+}
+
 /// Whether an update leaves alone all that is judged here: controllers change the rest, and must never be held up.
 pub fn is_untouched(kind: Kind, object: &Value, old: &Value) -> bool {
     let guarded = kind == Kind::CaptureJob

@@ -177,6 +177,12 @@ pub fn validate(rules: &Rules, request: &Request) -> Verdict {
     decide::verdict(rules, request)
 }
 
+/// Whether [`validate`] compiles a filter or a template for this request: nothing else here takes long.
+#[must_use]
+pub fn compiles(request: &Request) -> bool {
+    decide::compiles(request)
+}
+
 /// Completes an object before [`validate`] sees it. Updates that leave a field as it was leave it so.
 #[must_use]
 pub fn mutate(rules: &Rules, request: &Request) -> Mutation {

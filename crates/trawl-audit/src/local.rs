@@ -47,7 +47,7 @@ impl LocalLedger {
         let path = directory.join(FILE);
         let failed = |why: String| LedgerError::Unavailable(format!("{}: {why}", path.display()));
         let file = lock(&path).map_err(|e| failed(e.to_string()))?;
-        let (writer, walk) = Writer::open(file).map_err(|broken| match broken {
+        let (writer, walk) = Writer::open(file, path.clone()).map_err(|broken| match broken {
             Broken::Read(error) => failed(error.to_string()),
             other => failed(format!(
                 "{other}; see docs/audit.md before you move the file aside"
@@ -59,6 +59,12 @@ impl LocalLedger {
             .spawn(move || writer.run(answered))
             .map_err(|e| failed(e.to_string()))?;
         Ok((Self { asked }, Opened { path, walk }))
+    }
+
+    /// Whether nothing can be committed any more, because somebody moved, removed or cut the file: open another one.
+    #[must_use]
+    pub fn is_lost(&self) -> bool {
+        self.asked.is_closed()
     }
 }
 

@@ -208,20 +208,50 @@ async fn a_record_that_is_too_long_is_refused_and_its_neighbours_are_kept() {
 }
 
 #[tokio::test]
-async fn nothing_is_committed_to_a_file_that_was_deleted_or_touched_while_it_was_open() {
+async fn nothing_is_committed_next_to_what_somebody_else_wrote() {
     let directory = tempfile::tempdir().unwrap();
     let (ledger, opened) = open(directory.path()).unwrap();
     ledger.commit(entry("a")).await.unwrap();
     let whole = fs::read(&opened.path).unwrap();
-    for touched in [&whole[..10], &[&whole[..], b"x"].concat()] {
-        fs::write(&opened.path, touched).unwrap();
-        let why = ledger.commit(entry("b")).await.unwrap_err().to_string();
-        assert!(why.contains("somebody else"), "{why}");
-        assert_eq!(fs::read(&opened.path).unwrap(), touched, "kept as evidence");
-    }
+    let touched = [&whole[..], b"x"].concat();
+    fs::write(&opened.path, &touched).unwrap();
+    let why = ledger.commit(entry("b")).await.unwrap_err().to_string();
+    assert!(why.contains("somebody else"), "{why}");
+    assert_eq!(fs::read(&opened.path).unwrap(), touched, "kept as evidence");
     fs::write(&opened.path, &whole).unwrap();
     ledger.commit(entry("b")).await.unwrap();
-    fs::remove_file(&opened.path).unwrap();
-    let why = ledger.commit(entry("c")).await.unwrap_err().to_string();
-    assert!(why.contains("deleted"), "{why}");
+}
+
+#[tokio::test]
+async fn a_file_that_was_moved_removed_or_cut_while_open_takes_no_record_and_another_can_be_opened() {
+    let moved = |path: &Path| fs::rename(path, path.with_extension("aside")).unwrap();
+    let removed = |path: &Path| fs::remove_file(path).unwrap();
+    let replaced = |path: &Path| {
+        fs::remove_file(path).unwrap();
+        fs::write(path, "").unwrap();
+    };
+    let cut = |path: &Path| {
+        fs::File::options()
+            .write(true)
+            .open(path)
+            .unwrap()
+            .set_len(0)
+            .unwrap()
+    };
+    let all: [&dyn Fn(&Path); 4] = [&moved, &removed, &replaced, &cut];
+    for harm in all {
+        let directory = tempfile::tempdir().unwrap();
+        let (ledger, opened) = open(directory.path()).unwrap();
+        ledger.commit(entry("a")).await.unwrap();
+        harm(&opened.path);
+        let refused = ledger.commit(entry("b")).await.unwrap_err();
+        assert!(matches!(refused, LedgerError::Unavailable(_)), "{refused}");
+        while !ledger.is_lost() {
+            tokio::task::yield_now().await;
+        }
+        let (another, opened) = open(directory.path()).unwrap();
+        let kept = another.commit(entry("b")).await.unwrap();
+        assert_eq!(kept.previous, "");
+        assert_eq!(verify(&opened.path).unwrap().records, 1);
+    }
 }

@@ -5,6 +5,7 @@ use std::{
     fs::File,
     io::{self, BufReader},
     os::unix::fs::{FileExt, MetadataExt},
+    path::PathBuf,
 };
 
 use jiff::Timestamp;
@@ -29,11 +30,14 @@ pub struct Commit {
 /// The end of a file whose first `length` bytes are whole, durable lines.
 pub struct Writer {
     file: File,
+    path: PathBuf,
     length: u64,
     last: String,
     index: Index,
     /// Something may stand behind `length` that nobody was told about.
     dirty: bool,
+    /// Somebody moved, removed or cut the file: nothing is written any more.
+    lost: bool,
 }
 
 /// What becomes of one entry of a batch.
@@ -46,7 +50,7 @@ enum Fate {
 
 impl Writer {
     /// Checks the file and cuts off an unfinished last line.
-    pub fn open(file: File) -> Result<(Self, Walk), Broken> {
+    pub fn open(file: File, path: PathBuf) -> Result<(Self, Walk), Broken> {
         let mut index = Index::default();
         let walk = walk::walk(BufReader::new(&file), |record, offset, length| {
             let length = length as u32;
@@ -54,16 +58,18 @@ impl Writer {
         })?;
         let mut writer = Self {
             file,
+            path,
             length: walk.bytes,
             last: walk.last.clone(),
             index,
             dirty: walk.unfinished > 0,
+            lost: false,
         };
         writer.cut()?;
         Ok((writer, walk))
     }
 
-    /// Works until nobody can ask any more.
+    /// Works until nobody can ask any more, or the file is lost.
     pub fn run(mut self, mut asked: mpsc::Receiver<Commit>) {
         let mut batch = Vec::with_capacity(MAX_BATCH);
         while asked.blocking_recv_many(&mut batch, MAX_BATCH) > 0 {
@@ -71,6 +77,9 @@ impl Writer {
             for (reply, answer) in replies.into_iter().zip(self.commit(entries)) {
                 // Who asked may have given up waiting.
                 let _ = reply.send(answer);
+            }
+            if self.lost {
+                return;
             }
         }
     }
@@ -133,6 +142,12 @@ impl Writer {
         if batch.bytes.is_empty() {
             return Ok(());
         }
+        self.lost = !self.is_in_place();
+        if self.lost {
+            return Err(io::Error::other(
+                "the file was moved, removed or cut short while it was open",
+            ));
+        }
         self.cut()?;
         self.is_ours()?;
         self.dirty = true;
@@ -148,18 +163,19 @@ impl Writer {
         done
     }
 
-    /// Refuses to write where nobody would find it, or next to what somebody else wrote.
+    /// Whether the file still has its name and all that was acknowledged. What is written elsewhere is kept for nobody.
+    fn is_in_place(&self) -> bool {
+        let (Ok(own), Ok(named)) = (self.file.metadata(), std::fs::metadata(&self.path)) else {
+            return false;
+        };
+        (own.dev(), own.ino()) == (named.dev(), named.ino()) && own.len() >= self.length
+    }
+
+    /// Refuses to write next to what somebody else wrote.
     fn is_ours(&self) -> io::Result<()> {
-        let found = self.file.metadata()?;
-        if found.nlink() == 0 {
+        if self.file.metadata()?.len() != self.length {
             return Err(io::Error::other(
-                "its file was deleted while it was open; restart the operator, which begins another",
-            ));
-        }
-        if found.len() != self.length {
-            return Err(io::Error::other(
-                "somebody else wrote to its file or cut it; keep the file as evidence, move it aside and restart the \
-                 operator, which begins another",
+                "somebody else wrote to its file; keep the file as evidence, move it aside, and the operator begins another",
             ));
         }
         Ok(())

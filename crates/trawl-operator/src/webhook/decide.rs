@@ -25,8 +25,9 @@ pub struct Webhooks {
     rules: Arc<Rules>,
     ledger: Arc<dyn Ledger>,
     taps: Taps,
-    /// Deciding compiles filters, which is work for the processor: more at once would only wait for each other.
-    places: Arc<Semaphore>,
+    /// Compiling filters is work for the processor: more at once would only wait for each other. What compiles nothing
+    /// needs no place, so that no number of filters holds up a disarming, a deletion or a finalizer.
+    pub(super) places: Arc<Semaphore>,
     now: fn() -> Timestamp,
 }
 
@@ -71,7 +72,7 @@ impl Webhooks {
         let until = start + DECIDING;
         match purpose {
             Purpose::Mutate => match self
-                .off_the_workers(&request, until, trawl_admission::mutate)
+                .off_the_workers(&request, until, false, trawl_admission::mutate)
                 .await
             {
                 Ok(mutation) => Answer::Admitted {
@@ -80,16 +81,17 @@ impl Webhooks {
                 },
                 Err(why) => Answer::Refused(refusal::undecided(why)),
             },
-            Purpose::Validate => match self
-                .off_the_workers(&request, until, trawl_admission::validate)
-                .await
-            {
-                Ok(verdict) => {
-                    self.record_and_answer(hooked, asked, &request, verdict, start)
-                        .await
+            Purpose::Validate => {
+                let compiles = trawl_admission::compiles(&request);
+                let verdict = self.off_the_workers(&request, until, compiles, trawl_admission::validate);
+                match verdict.await {
+                    Ok(verdict) => {
+                        self.record_and_answer(hooked, asked, &request, verdict, start)
+                            .await
+                    }
+                    Err(why) => Answer::Refused(refusal::undecided(why)),
                 }
-                Err(why) => Answer::Refused(refusal::undecided(why)),
-            },
+            }
         }
     }
 
@@ -130,11 +132,15 @@ impl Webhooks {
         &self,
         request: &Arc<Request>,
         until: Instant,
+        compiles: bool,
         decide: fn(&Rules, &Request) -> T,
     ) -> Result<T, &'static str> {
         let (rules, request, places) = (self.rules.clone(), request.clone(), self.places.clone());
         let work = async move {
-            let place = places.acquire_owned().await.map_err(|_| "the operator stops")?;
+            let place = match compiles {
+                true => Some(places.acquire_owned().await.map_err(|_| "the operator stops")?),
+                false => None,
+            };
             let decided = tokio::task::spawn_blocking(move || {
                 let decided = decide(&rules, &request);
                 drop(place);

@@ -36,7 +36,9 @@ impl Reopening {
     /// Why it cannot be opened now.
     pub async fn open(&self) -> Result<LocalLedger, LedgerError> {
         let mut state = self.state.lock().await;
-        if let Some(ledger) = &state.ledger {
+        if let Some(ledger) = &state.ledger
+            && !ledger.is_lost()
+        {
             return Ok(ledger.clone());
         }
         if let Some((at, why)) = &state.failed

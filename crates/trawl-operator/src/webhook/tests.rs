@@ -273,6 +273,46 @@ async fn bodies_that_are_too_large_or_too_slow_are_let_go_and_keep_nobody_waitin
     assert_eq!((one, two, third), (408, 408, 200));
 }
 
+#[tokio::test]
+async fn what_compiles_nothing_waits_for_no_filter() {
+    let webhooks = webhooks();
+    let every = webhooks.places.available_permits() as u32;
+    let _compiling = webhooks.places.clone().acquire_many_owned(every).await.unwrap();
+    let about = |n: usize, operation: &str, old: Value, new: Value| {
+        let hooked = &HOOKED[n];
+        review(|r| {
+            r["request"]["kind"]["kind"] = hooked.kind.into();
+            r["request"]["resource"]["resource"] = hooked.plural.into();
+            r["request"]["operation"] = operation.into();
+            r["request"]["dryRun"] = true.into();
+            (r["request"]["oldObject"], r["request"]["object"]) = (old, new);
+        })
+    };
+    let policy = HOOKED.iter().position(|h| h.kind == "CapturePolicy").unwrap();
+    let armed = |armed: bool| json!({"spec": {"armed": armed}});
+    let finalized = json!({"metadata": {"finalizers": ["a/b"]}, "spec": {"armed": true}});
+    let quick = [
+        about(policy, "UPDATE", armed(true), armed(false)),
+        about(policy, "UPDATE", armed(true), finalized),
+        about(policy, "DELETE", armed(true), Value::Null),
+    ];
+    for body in quick {
+        let told = webhooks.review(&HOOKED[policy], Purpose::Validate, &body);
+        let told = tokio::time::timeout(std::time::Duration::from_secs(2), told);
+        let told = told.await.expect("it waits for no place").unwrap();
+        assert_eq!(told["response"]["allowed"], true, "{told}");
+    }
+    let slow = about(policy, "CREATE", Value::Null, armed(false));
+    let told = webhooks
+        .review(&HOOKED[policy], Purpose::Mutate, &slow)
+        .await
+        .unwrap();
+    assert_eq!(told["response"]["allowed"], true, "{told}");
+    let told = webhooks.review(&HOOKED[policy], Purpose::Validate, &slow);
+    let told = tokio::time::timeout(std::time::Duration::from_millis(200), told);
+    told.await.expect_err("it waits for a place");
+}
+
 proptest! {
     #[test]
     fn no_body_whatever_makes_the_webhooks_fail(

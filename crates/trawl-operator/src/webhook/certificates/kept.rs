@@ -59,6 +59,15 @@ impl Kept {
         }
     }
 
+    /// Without pairs that are for other names, as a Secret from another installation has them: no API server would
+    /// accept them here.
+    #[must_use]
+    pub fn only_for(mut self, names: &[String]) -> Self {
+        self.serving = self.serving.filter(|pair| pair.is_for(names));
+        self.next = self.next.filter(|next| next.pair.is_for(names));
+        self
+    }
+
     /// The data of the Secret, whole.
     pub fn to_data(&self) -> BTreeMap<String, ByteString> {
         let mut data = BTreeMap::new();

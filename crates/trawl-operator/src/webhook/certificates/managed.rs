@@ -45,6 +45,19 @@ enum LookError {
     Pair(#[from] PairError),
 }
 
+/// What readiness says after a look that came to nothing for `error`, or came to something.
+fn state(error: Option<&LookError>, served: Option<&Pair>, now: Timestamp) -> Result<(), String> {
+    match (error, served) {
+        (Some(error), None) => Err(error.to_string()),
+        // Without its configuration nobody asks the webhooks; without the Secret the next start finds no certificate.
+        (Some(error @ LookError::Cluster(Error::NotInstalled { .. })), _) => Err(error.to_string()),
+        (None, None) => Err("not trusted by the API server yet".into()),
+        // What is served goes on being trusted; a failed look is told by the log.
+        (_, Some(pair)) if pair.not_after <= now => Err("has ended".into()),
+        (_, Some(_)) => Ok(()),
+    }
+}
+
 impl Managed {
     pub fn new(client: &Client, settings: Settings, readiness: Readiness) -> Self {
         let (namespace, secret) = (&settings.namespace, &settings.secret);
@@ -99,13 +112,11 @@ impl Managed {
                 self.settings.look_every
             }
         };
-        let state = match (&outcome, &self.served) {
-            (Err(error), None) => Err(error.to_string()),
-            (_, None) => Err("not trusted by the API server yet".into()),
-            // What is served goes on being trusted; a failed look is told by the log.
-            (_, Some(pair)) if pair.not_after <= (self.settings.now)() => Err("has ended".into()),
-            (_, Some(_)) => Ok(()),
-        };
+        let state = state(
+            outcome.as_ref().err(),
+            self.served.as_ref(),
+            (self.settings.now)(),
+        );
         self.readiness.set(READY_CERTIFICATE, state);
         wait
     }
@@ -114,7 +125,8 @@ impl Managed {
         let now = (self.settings.now)();
         // In this order, so that a bundle made of a Secret that is old by now meets a configuration that has changed since.
         let configured = self.cluster.configured().await?;
-        let read = self.cluster.read().await?;
+        let mut read = self.cluster.read().await?;
+        read.kept = read.kept.only_for(&self.settings.names);
         let trusted = bundles(&configured);
         if let Some(pair) = plan::servable(&read.kept, &trusted)
             && self.served.as_ref() != Some(pair)
@@ -132,5 +144,26 @@ impl Managed {
             }
         }
         Ok(step)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn readiness_names_what_was_deleted_also_while_a_certificate_is_served() {
+        let now = "2026-01-01T00:00:00Z".parse().unwrap();
+        let pair = Pair::make(&["a.b.svc".into()], now, Duration::from_secs(3600)).unwrap();
+        let what = "ValidatingWebhookConfiguration trawl-cloud".to_owned();
+        let missing = LookError::Cluster(Error::NotInstalled { what });
+        let said = state(Some(&missing), Some(&pair), now).unwrap_err();
+        assert!(
+            said.contains("ValidatingWebhookConfiguration trawl-cloud is missing"),
+            "{said}"
+        );
+        let passing = LookError::Pair(PairError::Parse("x".into()));
+        assert_eq!(state(Some(&passing), Some(&pair), now), Ok(()));
+        assert!(state(None, Some(&pair), pair.not_after).is_err());
     }
 }

@@ -10,7 +10,7 @@ use rcgen::{
     KeyPair, KeyUsagePurpose,
 };
 use rustls::pki_types::pem::PemObject;
-use rustls::pki_types::{CertificateDer, PrivateKeyDer};
+use rustls::pki_types::{CertificateDer, PrivateKeyDer, ServerName};
 
 /// Clocks of API servers may be this much behind ours.
 const SKEW: Duration = Duration::from_secs(3600);
@@ -100,6 +100,20 @@ impl Pair {
     /// The same for the server that we use.
     pub fn rustls(&self) -> Result<RustlsConfig, PairError> {
         Ok(RustlsConfig::from_config(self.serving()?))
+    }
+
+    /// Whether API servers that call the server by any of `names` accept the certificate.
+    pub fn is_for(&self, names: &[String]) -> bool {
+        let Ok(der) = CertificateDer::from_pem_slice(self.certificate.as_bytes()) else {
+            return false;
+        };
+        let Ok(certificate) = rustls::server::ParsedCertificate::try_from(&der) else {
+            return false;
+        };
+        names.iter().all(|name| {
+            ServerName::try_from(name.as_str())
+                .is_ok_and(|name| rustls::client::verify_server_name(&certificate, &name).is_ok())
+        })
     }
 
     /// When two thirds of its life are over.

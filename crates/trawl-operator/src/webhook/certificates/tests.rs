@@ -232,3 +232,29 @@ async fn a_bundle_goes_into_the_configuration_as_it_was_read_or_not_at_all() {
         assert!(patch.as_array().unwrap().contains(&version), "{patch}");
     }
 }
+
+#[test]
+fn a_certificate_from_a_clock_that_was_ahead_is_made_anew_when_the_clock_is_right() {
+    let mut world = World::new();
+    world.later(300 * 24 * HOUR);
+    world.settle();
+    world.now = start();
+    assert_eq!(next(&world.kept, &world.trusted, world.now, limits()), Step::Make);
+    let kept = carried_out(&world.kept, Step::Make, world.now, || pair(world.now)).unwrap();
+    assert!(kept.serving.unwrap().not_before <= world.now);
+}
+
+#[test]
+fn a_pair_for_other_names_counts_as_not_there() {
+    let kept = Kept {
+        serving: Some(pair(start()).unwrap()),
+        ..Kept::default()
+    };
+    let own = "trawl-webhook.trawl-system.svc".to_owned();
+    assert!(kept.serving.as_ref().unwrap().is_for(std::slice::from_ref(&own)));
+    assert_eq!(kept.clone().only_for(std::slice::from_ref(&own)), kept);
+    let other = "trawl-webhook.elsewhere.svc".to_owned();
+    assert_eq!(kept.clone().only_for(&[own, other]), Kept::default());
+    let address = Pair::make(&["127.0.0.1".into()], start(), HOUR).unwrap();
+    assert!(address.is_for(&["127.0.0.1".into()]));
+}
