@@ -54,7 +54,7 @@ Everything keeps running. In another shell:
   $TRAWLCTL capture download NAME -o dns.pcapng \\
     --token-exec '$KUBECTL -n $NAMESPACE create token demo-analyst --audience trawl-artifact-gateway'
 The capture of this run: $S/capture.pcapng
-Stop it all with: dev/demo --down
+Stop it all with: ${TRAWL_DEV_STATE:+TRAWL_DEV_STATE=$TRAWL_DEV_STATE }dev/demo --down
 
 TXT
 }

@@ -50,7 +50,7 @@ pub enum ConfigError {
     TooLarge { path: PathBuf },
     #[error("not YAML: {0}")]
     Syntax(String),
-    #[error("{} problems in the configuration:\n{}", .0.len(), .0.iter().map(|p| format!("  {p}")).collect::<Vec<_>>().join("\n"))]
+    #[error("{} problem{} in the configuration:\n{}", .0.len(), if .0.len() == 1 { "" } else { "s" }, .0.iter().map(|p| format!("  {p}")).collect::<Vec<_>>().join("\n"))]
     Invalid(Vec<Problem>),
 }
 

@@ -110,12 +110,15 @@ pub fn main(cli: Cli) -> anyhow::Result<()> {
 
 /// Says what a ledger holds, after its records if they are wanted.
 fn verify(file: &Path, print: bool) -> anyhow::Result<()> {
-    let walk = trawl_audit::verify(file).with_context(|| file.display().to_string())?;
+    let walk = trawl_audit::verify(file).map_err(|error| anyhow::anyhow!("{}: {error}", file.display()))?;
     if print {
         let whole = std::fs::File::open(file)?.take(walk.bytes);
         std::io::copy(&mut { whole }, &mut std::io::stdout())?;
     }
     eprintln!("{}: {} records, whole", file.display(), walk.records);
+    if walk.records > 0 {
+        eprintln!("SHA-256 of the last line: {}", walk.last);
+    }
     if walk.unfinished > 0 {
         eprintln!("{} bytes of an unfinished record follow", walk.unfinished);
     }
