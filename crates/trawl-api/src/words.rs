@@ -23,7 +23,7 @@ pub const COMMUNITY_ID: &str =
 pub const PRINTABLE: &str =
     "must be printable ASCII on one line: no tabs, no line breaks, no other characters";
 pub const LOOP: &str = "must not be one of sources: a port that mirrors itself is a loop";
-pub const TEMPLATE: &str = "must use braces only for placeholders; these are {{source.ip}}, {{source.port}}, {{destination.ip}}, {{destination.port}}, {{protocol}}, {{suricata.ruleID}}, {{suricata.severity}}, {{suricata.category}}, {{hubble.dropReason}}, {{hubble.sourceNamespace}}, {{hubble.destinationNamespace}}";
+pub const TEMPLATE: &str = "must use braces only for placeholders; these are {{source.ip}}, {{source.port}}, {{destination.ip}}, {{destination.port}}, {{protocol}}, and for alerts {{suricata.ruleID}}, {{suricata.severity}}";
 
 pub fn at_most_bytes(max: usize) -> String {
     format!("must be at most {max} bytes")
