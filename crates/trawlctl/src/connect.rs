@@ -117,6 +117,10 @@ pub fn api_failure(what: &str, namespace: &str, error: &kube::Error) -> Failure 
                 403 => failure
                     .hint("ask for the right in this namespace, or choose another with -n or --context"),
                 404 => failure.hint(format!("namespace: {namespace}; choose another with -n NAME")),
+                500..600 => failure.hint(
+                    "the cluster could not judge this, and nothing was changed; try again, and see whether trawl-operator \
+                     runs: kubectl get pods -A -l app.kubernetes.io/name=trawl-operator",
+                ),
                 _ => failure,
             }
         }

@@ -25,7 +25,7 @@ pub async fn create(place: &Place, args: CreateArgs) -> Result<(), Failure> {
     let (wait, format) = (args.wait, args.output);
     let jobs: Api<CaptureJob> = Api::namespaced(client.clone(), &namespace);
     let job = jobs.create(&PostParams::default(), &wanted(args, node)).await;
-    let job = job.map_err(|error| api_failure("the capture was refused", &namespace, &error))?;
+    let job = job.map_err(|error| api_failure("no capture was created", &namespace, &error))?;
     let name = job.name_any();
     match format {
         None => output::line(&format!("{NAME_PREFIX}/{name} created"))?,
