@@ -149,6 +149,17 @@ pub struct Word<'a> {
     pub kind: Kind,
 }
 
+impl Word<'_> {
+    fn is_ip6(&self) -> bool {
+        self.kind == Kind::Address && self.text.contains(':')
+    }
+
+    /// 0-based byte of the text behind it.
+    fn end(&self) -> usize {
+        self.position - 1 + self.text.len()
+    }
+}
+
 /// What a word may be.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Kind {
@@ -196,6 +207,11 @@ pub fn split(text: &str) -> Result<Vec<Word<'_>>, FilterError> {
                 text,
                 kind: classify(text, words.last(), at + 1)?,
             }
+        } else if rest.starts_with('%') && words.last().is_some_and(|w| w.is_ip6() && w.end() == at) {
+            return Err(refuse(
+                at + 1,
+                "an address here has no zone, which means something on one machine only; leave out % and what follows",
+            ));
         } else {
             operator(rest, at + 1)?
         };
@@ -405,6 +421,18 @@ mod tests {
             Err(FilterError::Refused { position, .. }) => position,
             other => panic!("{text}: {other:?}"),
         }
+    }
+
+    #[test]
+    fn a_zone_is_named_as_one_and_a_remainder_is_not() {
+        for text in ["host fe80::1%eth0", "host fe80::1%1"] {
+            let Err(FilterError::Refused { position, advice }) = split(text) else {
+                panic!("{text} passed");
+            };
+            assert_eq!(position, 13);
+            assert!(advice.contains("zone"), "{advice}");
+        }
+        split("ip[0]%2 = 1").unwrap();
     }
 
     #[test]
