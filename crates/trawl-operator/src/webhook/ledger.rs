@@ -19,6 +19,8 @@ pub struct Reopening {
 struct State {
     ledger: Option<LocalLedger>,
     failed: Option<(Instant, String)>,
+    /// Why the newest record was not kept; nothing when it was.
+    unkept: Option<String>,
 }
 
 impl Reopening {
@@ -79,9 +81,64 @@ impl Reopening {
     }
 }
 
+impl Reopening {
+    /// Whether records are kept, as far as is known: the ledger is open, and kept what it was given last.
+    ///
+    /// # Errors
+    /// Why not.
+    pub async fn state(&self) -> Result<(), LedgerError> {
+        self.open().await?;
+        let unkept = self.state.lock().await.unkept.clone();
+        unkept.map_or(Ok(()), |why| Err(LedgerError::Unavailable(why)))
+    }
+}
+
 #[async_trait::async_trait]
 impl Ledger for Reopening {
     async fn commit(&self, entry: Entry) -> Result<Record, LedgerError> {
-        self.open().await?.commit(entry).await
+        let kept = self.open().await?.commit(entry).await;
+        self.state.lock().await.unkept = match &kept {
+            Err(LedgerError::Unavailable(why)) => Some(why.clone()),
+            Err(LedgerError::Conflict) | Ok(_) => None,
+        };
+        kept
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use trawl_audit::{Action, Actor, Decision, Resource};
+
+    use super::*;
+
+    fn entry(key: &str, username: String) -> Entry {
+        Entry {
+            recorded_at: jiff::Timestamp::now(),
+            action: Action::NetworkTapCreate,
+            decision: Decision::Allowed,
+            reason: "Accepted".into(),
+            message: String::new(),
+            actor: Actor {
+                username,
+                ..Actor::default()
+            },
+            resource: Resource::default(),
+            request_id: key.into(),
+            stable_key: key.into(),
+            initiated_by: "test".into(),
+        }
+    }
+
+    #[tokio::test]
+    async fn an_open_ledger_that_keeps_no_record_is_not_ready_until_it_keeps_one_again() {
+        let directory = tempfile::tempdir().unwrap();
+        let ledger = Reopening::new(directory.path().into());
+        ledger.state().await.unwrap();
+        // Too long for a line: the one refusal that needs no full disk.
+        let long = entry("a", "x".repeat(2 << 20));
+        ledger.commit(long).await.unwrap_err();
+        ledger.state().await.unwrap_err();
+        ledger.commit(entry("b", "alice".into())).await.unwrap();
+        ledger.state().await.unwrap();
     }
 }

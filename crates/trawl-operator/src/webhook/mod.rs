@@ -157,10 +157,10 @@ pub async fn serve(
     }
 }
 
-/// Readiness says whether the ledger can be opened.
+/// Readiness says whether records are kept.
 async fn watch_ledger(ledger: Arc<Reopening>, readiness: Readiness) {
     loop {
-        let state = ledger.open().await.map(drop).map_err(|e| e.to_string());
+        let state = ledger.state().await.map_err(|e| e.to_string());
         readiness.set(READY_LEDGER, state);
         tokio::time::sleep(LOOK_EVERY).await;
     }
