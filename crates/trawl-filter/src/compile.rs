@@ -92,9 +92,7 @@ impl<'a> Reading<'a> {
             test.ports_of().is_some() && *polarity == Polarity::Positive
         };
         let later_fragments = self.judges_later_fragments() && tests.iter().any(widened);
-        let apart = tests
-            .iter()
-            .any(|(test, _)| test.ports_of().is_some() || test.reads_icmp6());
+        let apart = tests.iter().any(|(test, _)| test.differs_for_later_fragments());
         let later = self
             .tree
             .as_ref()

@@ -82,8 +82,8 @@ fn tests(text: &str, options: Options) -> Result<Vec<(String, Program)>, FilterE
     for (test, polarity) in tests {
         let alone = test.text();
         let main = libpcap::compile_part(&format!("{before}({alone})"))?;
-        let apart = test.ports_of().is_some() || test.reads_icmp6();
-        let later = later(&before, test, polarity).filter(|_| apart && reading.judges_later_fragments());
+        let apart = test.differs_for_later_fragments() && reading.judges_later_fragments();
+        let later = apart.then(|| later(&before, test, polarity)).flatten();
         programs.push((alone, program(main, later, reading.views)?));
         if let What::Shift("vlan" | "mpls" | "pppoes" | "geneve", _) = test.what {
             // Moves the offsets of what follows without asking for the header.

@@ -195,8 +195,13 @@ impl Test<'_> {
     }
 
     /// Whether the test reads an ICMPv6 header, which later fragments do not have.
-    pub(crate) fn reads_icmp6(&self) -> bool {
+    fn reads_icmp6(&self) -> bool {
         matches!(&self.what, What::Relation(_, fields) if fields.iter().any(|f| f.protocol == "icmp6"))
+    }
+
+    /// Whether the test is another one for later fragments.
+    pub(crate) fn differs_for_later_fragments(&self) -> bool {
+        self.ports_of().is_some() || self.reads_icmp6()
     }
 
     pub(crate) fn text_for_later_fragments(&self, polarity: Polarity) -> String {
