@@ -4,10 +4,7 @@ use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomRe
 use kube::CustomResourceExt;
 use serde_json::Value;
 
-use crate::{
-    CaptureJob, CapturePolicy, NetworkTap, PortMirror,
-    schema::{Kind, harden},
-};
+use crate::{CaptureJob, CapturePolicy, Kind, NetworkTap, PortMirror, schema::harden};
 
 /// Why the definitions could not be produced.
 #[derive(Debug, thiserror::Error)]

@@ -53,6 +53,11 @@ pub enum MirrorProvider {
     MikroTikRouterOS7SSH,
 }
 
+impl MirrorProvider {
+    /// All of them.
+    pub const ALL: [Self; 2] = [Self::MikroTikRouterOS7, Self::MikroTikRouterOS7SSH];
+}
+
 /// Which traffic of a port is copied.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
 pub enum MirrorDirection {

@@ -2,6 +2,7 @@
 
 use serde_json::{Value, json};
 
+use crate::Kind;
 use crate::names::{DEFAULT_NAMESPACE, GROUP, VERSION};
 
 /// Name of both configurations.
@@ -24,7 +25,7 @@ pub enum Purpose {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Hooked {
     /// Kind.
-    pub kind: &'static str,
+    pub kind: Kind,
     /// Plural, as it stands in URLs.
     pub plural: &'static str,
     /// Whether there is anything to complete.
@@ -34,22 +35,22 @@ pub struct Hooked {
 /// All four kinds, in the order of the documentation.
 pub const HOOKED: [Hooked; 4] = [
     Hooked {
-        kind: "NetworkTap",
+        kind: Kind::NetworkTap,
         plural: "networktaps",
         mutated: true,
     },
     Hooked {
-        kind: "CapturePolicy",
+        kind: Kind::CapturePolicy,
         plural: "capturepolicies",
         mutated: true,
     },
     Hooked {
-        kind: "CaptureJob",
+        kind: Kind::CaptureJob,
         plural: "capturejobs",
         mutated: true,
     },
     Hooked {
-        kind: "PortMirror",
+        kind: Kind::PortMirror,
         plural: "portmirrors",
         mutated: false,
     },
@@ -59,7 +60,7 @@ impl Hooked {
     /// Where the API server asks, for example `/validate-trawl-cloud-v1alpha1-networktap`.
     pub fn path(&self, purpose: Purpose) -> String {
         let verb = purpose.verb();
-        let (group, kind) = (GROUP.replace('.', "-"), self.kind.to_lowercase());
+        let (group, kind) = (GROUP.replace('.', "-"), self.kind.as_str().to_lowercase());
         format!("/{verb}-{group}-{VERSION}-{kind}")
     }
 
@@ -187,7 +188,7 @@ mod tests {
             let names = &definition.value["spec"]["names"];
             assert_eq!(
                 (&names["kind"], &names["plural"]),
-                (&hooked.kind.into(), &hooked.plural.into())
+                (&hooked.kind.as_str().into(), &hooked.plural.into())
             );
         }
     }

@@ -114,8 +114,8 @@ pub fn needs_resource(resource: &str) -> String {
 }
 
 /// What to do instead of changing an immutable field of `kind`.
-pub fn immutable(kind: crate::schema::Kind) -> &'static str {
-    use crate::schema::Kind;
+pub fn immutable(kind: crate::Kind) -> &'static str {
+    use crate::Kind;
     match kind {
         Kind::NetworkTap => "is immutable: delete this NetworkTap and create another",
         Kind::CapturePolicy => "is immutable: delete this CapturePolicy and create another",

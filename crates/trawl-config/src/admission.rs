@@ -38,6 +38,13 @@ pub struct Worker {
     pub service_account: String,
 }
 
+impl Worker {
+    /// Its user name in an installation in `namespace`.
+    pub fn username(&self, namespace: &str) -> String {
+        format!("system:serviceaccount:{namespace}:{}", self.service_account)
+    }
+}
+
 impl Default for Audit {
     fn default() -> Self {
         Self {

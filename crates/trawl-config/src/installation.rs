@@ -57,8 +57,7 @@ pub enum ConfigError {
 impl Installation {
     /// User name of the event worker.
     pub fn worker_username(&self) -> String {
-        let account = &self.worker.service_account;
-        format!("system:serviceaccount:{}:{account}", self.namespace)
+        self.worker.username(&self.namespace)
     }
 
     /// Reads and validates a file.

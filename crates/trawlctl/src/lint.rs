@@ -92,14 +92,11 @@ fn rules(place: &Place, args: &LintArgs) -> Rules {
         .clone()
         .unwrap_or_else(|| names::DEFAULT_NAMESPACE.into());
     Rules {
-        worker: format!("system:serviceaccount:{namespace}:trawl-worker"),
+        worker: trawl_config::admission::Worker::default().username(&namespace),
         namespace,
         retention_administrators: Vec::new(),
         retention_ceiling: args.retention_ceiling.get(),
-        providers: vec![
-            MirrorProvider::MikroTikRouterOS7,
-            MirrorProvider::MikroTikRouterOS7SSH,
-        ],
+        providers: MirrorProvider::ALL.into(),
         filter: trawl_filter::Options::default(),
     }
 }

@@ -4,8 +4,38 @@
 #[allow(dead_code, reason = "the table has more than is used here")]
 mod cases;
 
+use cases::Case;
+use trawl_api::FieldProblem;
+
 use super::common::*;
-use crate::{lint::document, schema};
+use crate::{Verdict, lint::document, schema};
+
+/// A problem of the field that the case is about.
+fn names_the_field(case: &Case, problems: &[FieldProblem]) {
+    assert!(
+        problems.iter().any(|p| p.field.starts_with(case.field)),
+        "{} {}: expected {}, got {problems:?}",
+        case.sample,
+        case.patch,
+        case.field
+    );
+}
+
+/// No problem but for templates, which the API server cannot compile.
+fn is_sound(case: &Case, problems: &[FieldProblem]) {
+    let others = problems
+        .iter()
+        .filter(|p| p.field != "spec.capture.filterTemplate");
+    assert_eq!(others.count(), 0, "{} {}: {problems:?}", case.sample, case.patch);
+}
+
+/// The verdict about the update of a case.
+fn updated(case: &Case) -> Verdict {
+    let old = stored(case.sample);
+    let mut object = with(old.clone(), case.patch.clone());
+    schema::complete(kind_of(&object), &mut object["spec"]);
+    judged(&rules(), &as_administrator(update(old, object)))
+}
 
 #[test]
 fn what_the_api_server_refuses_on_create_has_a_problem_of_the_same_field() {
@@ -13,14 +43,7 @@ fn what_the_api_server_refuses_on_create_has_a_problem_of_the_same_field() {
     for case in cases::refused_on_create() {
         let report = document(&rules(), &cases::spoiled(&case));
         checked += 1;
-        assert!(
-            report.problems.iter().any(|p| p.field.starts_with(case.field)),
-            "{} {}: expected {}, got {:?}",
-            case.sample,
-            case.patch,
-            case.field,
-            report.problems
-        );
+        names_the_field(&case, &report.problems);
         for problem in &report.problems {
             assert!(
                 !problem.message.is_empty() && problem.message.len() < 700,
@@ -34,58 +57,20 @@ fn what_the_api_server_refuses_on_create_has_a_problem_of_the_same_field() {
 #[test]
 fn what_the_api_server_allows_is_sound_but_for_templates_that_it_cannot_compile() {
     for case in cases::allowed_on_update() {
-        let report = document(&rules(), &cases::spoiled(&case));
-        let others = report
-            .problems
-            .iter()
-            .filter(|p| p.field != "spec.capture.filterTemplate");
-        assert_eq!(
-            others.count(),
-            0,
-            "{} {}: {:?}",
-            case.sample,
-            case.patch,
-            report.problems
-        );
+        is_sound(&case, &document(&rules(), &cases::spoiled(&case)).problems);
     }
 }
 
 #[test]
 fn what_the_api_server_refuses_on_update_is_refused_here_too() {
     for case in cases::refused_on_update() {
-        let old = stored(case.sample);
-        let mut object = with(old.clone(), case.patch.clone());
-        schema::complete(kind_of(&object), &mut object["spec"]);
-        let verdict = judged(&rules(), &as_administrator(update(old, object)));
-        assert!(
-            verdict.problems.iter().any(|p| p.field.starts_with(case.field)),
-            "{} {}: expected {}, got {:?}",
-            case.sample,
-            case.patch,
-            case.field,
-            verdict.problems
-        );
+        names_the_field(&case, &updated(&case).problems);
     }
 }
 
 #[test]
 fn what_the_api_server_allows_on_update_is_admitted_but_for_templates_that_it_cannot_compile() {
     for case in cases::allowed_on_update() {
-        let old = stored(case.sample);
-        let mut object = with(old.clone(), case.patch.clone());
-        schema::complete(kind_of(&object), &mut object["spec"]);
-        let verdict = judged(&rules(), &as_administrator(update(old, object)));
-        let others = verdict
-            .problems
-            .iter()
-            .filter(|p| p.field != "spec.capture.filterTemplate");
-        assert_eq!(
-            others.count(),
-            0,
-            "{} {}: {:?}",
-            case.sample,
-            case.patch,
-            verdict.problems
-        );
+        is_sound(&case, &updated(&case).problems);
     }
 }

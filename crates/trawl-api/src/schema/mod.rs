@@ -15,18 +15,7 @@ use serde_json::Value;
 
 pub use node::{Node, Rule};
 
-/// One of the four kinds.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Kind {
-    /// NetworkTap.
-    NetworkTap,
-    /// CapturePolicy.
-    CapturePolicy,
-    /// CaptureJob.
-    CaptureJob,
-    /// PortMirror.
-    PortMirror,
-}
+use crate::Kind;
 
 /// Turns the schema that the derive made into the one that the API server enforces.
 ///

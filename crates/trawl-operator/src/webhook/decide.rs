@@ -7,7 +7,7 @@ use jiff::Timestamp;
 use serde_json::Value;
 use tokio::sync::Semaphore;
 use tokio::time::{Instant, timeout_at};
-use trawl_admission::{Caller, Kind, Operation, Request, Rules, TapReference};
+use trawl_admission::{Caller, Operation, Request, Rules, TapReference};
 use trawl_api::webhooks::{Hooked, Purpose};
 use trawl_audit::{Ledger, LedgerError};
 
@@ -57,7 +57,7 @@ impl Webhooks {
         };
         if let Answer::Refused(refusal) = &answer {
             tracing::info!(
-                kind = hooked.kind,
+                kind = hooked.kind.as_str(),
                 name = asked.name,
                 operation = asked.operation,
                 code = refusal.code,
@@ -157,12 +157,6 @@ impl Webhooks {
 
     /// What is decided about. The objects move there: they may be large, and many requests may be under way.
     async fn request(&self, hooked: &Hooked, purpose: Purpose, asked: &mut Asked) -> Request {
-        let kind = match hooked.kind {
-            "NetworkTap" => Kind::NetworkTap,
-            "CapturePolicy" => Kind::CapturePolicy,
-            "CaptureJob" => Kind::CaptureJob,
-            _ => Kind::PortMirror,
-        };
         let operation = match asked.operation.as_str() {
             "CREATE" => Operation::Create,
             "UPDATE" => Operation::Update,
@@ -178,7 +172,7 @@ impl Webhooks {
             _ => TapReference::Unknown,
         };
         Request {
-            kind,
+            kind: hooked.kind,
             operation,
             namespace: asked.namespace.clone(),
             object: asked.object.take(),

@@ -46,7 +46,7 @@ pub fn entry(
         },
         resource: Resource {
             group: GROUP.into(),
-            kind: hooked.kind.into(),
+            kind: hooked.kind.as_str().into(),
             namespace: request.namespace.clone(),
             name: if asked.name.is_empty() {
                 meta("name")

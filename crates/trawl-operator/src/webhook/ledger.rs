@@ -79,9 +79,7 @@ impl Reopening {
             }
         }
     }
-}
 
-impl Reopening {
     /// Whether records are kept, as far as is known: the ledger is open, and kept what it was given last.
     ///
     /// # Errors

@@ -77,10 +77,7 @@ pub fn rules(config: &Installation) -> Rules {
         worker: config.worker_username(),
         retention_administrators: config.retention.administrators.clone(),
         retention_ceiling: config.retention.ceiling(),
-        providers: vec![
-            MirrorProvider::MikroTikRouterOS7,
-            MirrorProvider::MikroTikRouterOS7SSH,
-        ],
+        providers: MirrorProvider::ALL.into(),
         filter: trawl_filter::Options {
             tunnels: config.capture.filter_tunnels,
             ..trawl_filter::Options::default()

@@ -101,7 +101,7 @@ impl Asked {
         let (kind, resource) = (&self.kind, &self.resource);
         let ours = kind.group == GROUP
             && kind.version == VERSION
-            && kind.kind == hooked.kind
+            && kind.kind == hooked.kind.as_str()
             && resource.group == GROUP
             && resource.resource == hooked.plural
             && self.sub_resource.as_deref().unwrap_or_default().is_empty();

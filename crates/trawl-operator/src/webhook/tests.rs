@@ -281,14 +281,17 @@ async fn what_compiles_nothing_waits_for_no_filter() {
     let about = |n: usize, operation: &str, old: Value, new: Value| {
         let hooked = &HOOKED[n];
         review(|r| {
-            r["request"]["kind"]["kind"] = hooked.kind.into();
+            r["request"]["kind"]["kind"] = hooked.kind.as_str().into();
             r["request"]["resource"]["resource"] = hooked.plural.into();
             r["request"]["operation"] = operation.into();
             r["request"]["dryRun"] = true.into();
             (r["request"]["oldObject"], r["request"]["object"]) = (old, new);
         })
     };
-    let policy = HOOKED.iter().position(|h| h.kind == "CapturePolicy").unwrap();
+    let policy = HOOKED
+        .iter()
+        .position(|h| h.kind == trawl_api::Kind::CapturePolicy)
+        .unwrap();
     let armed = |armed: bool| json!({"spec": {"armed": armed}});
     let finalized = json!({"metadata": {"finalizers": ["a/b"]}, "spec": {"armed": true}});
     let quick = [

@@ -364,7 +364,7 @@ impl User {
         let kind = object["kind"].as_str().expect("a kind");
         let plural = HOOKED
             .iter()
-            .find(|h| h.kind == kind)
+            .find(|h| h.kind.as_str() == kind)
             .expect("one of the four")
             .plural;
         format!(
