@@ -97,7 +97,7 @@ pub struct Bounds {
     pub pre_trigger_ms: u64,
 }
 
-/// `seen = matched + filtered`, `written = matched - lostWriter`. `None` is "not measured".
+/// `seen = matched + filtered + lostHistory`, `written = matched - lostWriter`. `None` is "not measured".
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct LossBalance {
@@ -106,6 +106,9 @@ pub struct LossBalance {
     pub filtered: u64,
     pub written: u64,
     pub lost_writer: u64,
+    /// Of the window, but its memory was needed again before the capture came to it.
+    #[serde(default)]
+    pub lost_history: u64,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub lost_ring: Option<u64>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -246,6 +249,7 @@ pub(crate) mod tests {
             filtered: 1,
             written: 2,
             lost_writer: 0,
+            lost_history: 0,
             lost_ring: Some(0),
             lost_nic: None,
         };

@@ -83,6 +83,7 @@ fn check(args: &RecordArgs) -> anyhow::Result<()> {
         duration_ms: args.duration.as_millis().try_into().unwrap_or(u64::MAX),
         max_size_bytes: args.max_size,
         snaplen: args.snaplen,
+        trigger_ns: None,
         pre_trigger_ms: 0,
         comments: vec![],
     };

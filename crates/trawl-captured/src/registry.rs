@@ -290,6 +290,10 @@ impl Attachment {
             counters,
             active_captures: self.engine.active_captures(),
             problem: link.problem.or_else(|| self.engine.problem()),
+            queues: Vec::new(),
+            history: None,
+            nic: Vec::new(),
+            feeds: Vec::new(),
         }
     }
 

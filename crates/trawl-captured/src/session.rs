@@ -59,6 +59,11 @@ async fn answer(
             Ok(())
         }
         RequestBody::Capture(request) => capture(connection, registry, request, fd).await,
+        RequestBody::Feed(_) => Err(refusal(
+            ErrorCode::FeedFailed,
+            "tap",
+            "feeds are not served by this build",
+        )),
     }
 }
 

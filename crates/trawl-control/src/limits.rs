@@ -77,6 +77,7 @@ mod tests {
             duration_ms: 1,
             max_size_bytes: MIN_SIZE,
             snaplen: 0,
+            trigger_ns: None,
             pre_trigger_ms: 0,
             comments: vec![],
         }

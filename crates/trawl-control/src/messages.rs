@@ -22,7 +22,7 @@ pub struct Request {
     pub body: RequestBody,
 }
 
-/// The four requests.
+/// The five requests.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "type", content = "value")]
 pub enum RequestBody {
@@ -36,6 +36,10 @@ pub enum RequestBody {
     /// Cut a capture. The output file travels with this message as one `SCM_RIGHTS` descriptor. Half-closing the
     /// connection cancels (the file is finished and summarised); hanging up ends it as well.
     Capture(Capture),
+    /// Send a copy of everything that an attachment receives into a network namespace, for an analyzer. The namespace
+    /// travels with this message as one `SCM_RIGHTS` descriptor (of `/proc/self/ns/net`, say). The feed lives as long
+    /// as the connection.
+    Feed(Feed),
 }
 
 /// Who owns an attachment.
@@ -70,6 +74,19 @@ pub struct InterfaceSpec {
 pub struct Attach {
     pub tap: TapIdentity,
     pub source: Source,
+    /// Memory for packet history in bytes, 0 to 4 GiB; absent takes what the daemon was started with.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub history_bytes: Option<u64>,
+}
+
+/// A copy of a tap's traffic for one analyzer.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub struct Feed {
+    /// The attachment to read from.
+    pub tap: TapIdentity,
+    /// Name of the interface to make in the namespace, where it must be free; 1 to 15 bytes.
+    pub interface: String,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -96,7 +113,12 @@ pub struct Capture {
     pub max_size_bytes: u64,
     /// Bytes kept of each packet: 0 for all, or 64 to 262144.
     pub snaplen: u32,
-    /// How far before now the capture should begin, in milliseconds, 0 to 300000. The reply says what was covered.
+    /// The moment of the trigger, in nanoseconds since the epoch, not in the future; absent is now. The window ends
+    /// `duration_ms` after it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub trigger_ns: Option<u64>,
+    /// How far before the trigger the capture should begin, in milliseconds, 0 to 300000. The reply says what was
+    /// covered.
     #[serde(default)]
     pub pre_trigger_ms: u64,
     /// Comments for the pcapng section header: who asked, and why. At most 16 of 1024 bytes.
@@ -105,7 +127,8 @@ pub struct Capture {
 }
 
 /// What captured sends. `Attach` is answered by `Attached` (the connection then stays open), `Detach` by `Detached`,
-/// `Status` by `Status`, `Capture` by `FilterAccepted`, `Started`, `Progress`..., `Ended`. `Error` ends any of them.
+/// `Status` by `Status`, `Capture` by `FilterAccepted`, `Started`, `Progress`..., `Ended`, `Feed` by `Fed` (the connection then
+/// stays open). `Error` ends any of them.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "type", content = "value")]
 pub enum Reply {
@@ -117,6 +140,7 @@ pub enum Reply {
     /// About once a second.
     Progress(Progress),
     Ended(Ended),
+    Fed(FeedStatus),
     Error(ErrorReply),
 }
 
@@ -169,6 +193,89 @@ pub struct AttachmentStatus {
     pub counters: Counters,
     pub active_captures: u32,
     /// What is wrong now (interface gone, socket error); `None` when frames can arrive.
+    pub problem: Option<String>,
+    /// Each receive queue.
+    #[serde(default)]
+    pub queues: Vec<QueueStatus>,
+    /// What is held in memory; absent while the receive threads do not answer.
+    #[serde(default)]
+    pub history: Option<HistoryStatus>,
+    /// What was found of the NIC and its settings; empty until it was looked at.
+    #[serde(default)]
+    pub nic: Vec<NicVerdict>,
+    /// The analyzers' copies.
+    #[serde(default)]
+    pub feeds: Vec<FeedStatus>,
+}
+
+/// One receive queue of an attachment.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct QueueStatus {
+    /// Its number at the NIC, or of the thread for AF_PACKET.
+    pub queue: u32,
+    pub mode: CaptureMode,
+    /// Whether a frame has arrived in this mode.
+    pub mode_proved: bool,
+    pub counters: Counters,
+    /// Frames that the XDP program of this queue has seen, by its own count; absent for AF_PACKET.
+    pub offered: Option<u64>,
+    /// How often it stood still and was opened again.
+    pub rebinds: u32,
+}
+
+/// The packets that an attachment holds in memory.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct HistoryStatus {
+    pub packets: u64,
+    /// Memory that they may use.
+    pub budget_bytes: u64,
+    /// From this moment on everything that was received is held.
+    pub complete_from_ns: u64,
+}
+
+/// One thing that was looked at on a NIC.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct NicVerdict {
+    /// What: driver, queues, sockets, rss, gro, lro, rxVlan, vlanFilter, mtu, promiscuity, link, speed, clock, xdp.
+    pub item: String,
+    /// What was found; absent when it could not be looked at.
+    pub found: Option<String>,
+    /// What is right for capture; absent when any value is.
+    pub wanted: Option<String>,
+    pub state: NicState,
+    /// What it means for captures, or why it was not repaired, in one sentence.
+    pub consequence: String,
+}
+
+/// How a [`NicVerdict`] ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub enum NicState {
+    /// As wanted.
+    Good,
+    /// It was set right, and is set back at detach.
+    Repaired,
+    /// Not as wanted.
+    Wrong,
+    /// Could not be looked at; neither good nor wrong.
+    Unknown,
+}
+
+/// An analyzer's copy of the traffic.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct FeedStatus {
+    /// Name of the interface in the analyzer's namespace.
+    pub interface: String,
+    /// Frames that went out to it.
+    pub packets: u64,
+    pub bytes: u64,
+    /// Frames that it did not get: it, or its sender, was too slow.
+    pub dropped: u64,
+    /// What is wrong now.
     pub problem: Option<String>,
 }
 
@@ -269,7 +376,7 @@ pub struct Ended {
     pub message: Option<String>,
 }
 
-/// `seen = matched + filtered`; `written = matched - lost_writer`; the rest never reached captured.
+/// `seen = matched + filtered + lost_history`; `written = matched - lost_writer`; the rest never reached captured.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct LossBalance {
@@ -279,6 +386,9 @@ pub struct LossBalance {
     pub written: u64,
     /// Matched, but the writer could not keep up or the size bound had been reached.
     pub lost_writer: u64,
+    /// Of the window, but its memory was needed again before the capture came to it.
+    #[serde(default)]
+    pub lost_history: u64,
     pub lost_ring: Option<u64>,
     pub lost_nic: Option<u64>,
 }
@@ -287,7 +397,8 @@ impl LossBalance {
     /// Whether every packet that was seen is accounted for.
     #[must_use]
     pub fn adds_up(&self) -> bool {
-        self.seen == self.matched + self.filtered && self.matched == self.written + self.lost_writer
+        self.seen == self.matched + self.filtered + self.lost_history
+            && self.matched == self.written + self.lost_writer
     }
 }
 
@@ -316,5 +427,6 @@ pub enum ErrorCode {
     TooManyCaptures,
     MissingDescriptor,
     OutputFailed,
+    FeedFailed,
     Internal,
 }

@@ -196,7 +196,7 @@ pub async fn receive_request(
     let request = read_request(&body)?;
     let mut fds = connection.take_fds();
     match (&request, fds.len()) {
-        (RequestBody::Capture(_), 1) => Ok(Some((request, fds.pop()))),
+        (RequestBody::Capture(_) | RequestBody::Feed(_), 1) => Ok(Some((request, fds.pop()))),
         (RequestBody::Capture(_), n) => Err(ErrorReply {
             code: ErrorCode::MissingDescriptor,
             field: None,

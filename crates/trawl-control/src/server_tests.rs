@@ -21,6 +21,7 @@ fn capture() -> Capture {
         duration_ms: 1000,
         max_size_bytes: 1 << 20,
         snaplen: 0,
+        trigger_ns: None,
         pre_trigger_ms: 0,
         comments: vec![],
     }

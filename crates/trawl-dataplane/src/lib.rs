@@ -7,10 +7,12 @@
 #![deny(unsafe_code)]
 
 pub mod backend;
+pub mod batch;
 pub mod clock;
 pub mod engine;
 pub mod interface;
 pub mod pcapng;
+pub mod queue;
 #[allow(unsafe_code)]
 pub mod ring;
 mod sink;

@@ -40,6 +40,7 @@ pub fn reason_of(code: ErrorCode) -> FailureReason {
         | ErrorCode::MessageTooLarge
         | ErrorCode::NotAuthorized
         | ErrorCode::MissingDescriptor
+        | ErrorCode::FeedFailed
         | ErrorCode::Internal => FailureReason::InternalError,
     }
 }

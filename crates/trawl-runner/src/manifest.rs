@@ -97,6 +97,7 @@ fn balance(b: &LossBalance) -> manifest::LossBalance {
         filtered: b.filtered,
         written: b.written,
         lost_writer: b.lost_writer,
+        lost_history: b.lost_history,
         lost_ring: b.lost_ring,
         lost_nic: b.lost_nic,
     }

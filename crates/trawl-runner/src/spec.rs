@@ -41,6 +41,7 @@ pub(crate) fn request(spec: &RunnerSpec) -> Capture {
         duration_ms: spec.duration_ms,
         max_size_bytes: spec.max_size_bytes,
         snaplen: spec.snaplen,
+        trigger_ns: None,
         pre_trigger_ms: spec.pre_trigger_ms,
         comments: comments
             .iter()

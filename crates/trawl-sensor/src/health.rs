@@ -86,6 +86,7 @@ pub fn attach_request(spec: &SensorSpec) -> Attach {
         SensorSource::NodeInterface => Source::NodeInterface(interface),
     };
     Attach {
+        history_bytes: None,
         tap: identity(spec),
         source,
     }

@@ -151,6 +151,7 @@ async fn a_mirror_interface_serves_one_tap_and_a_node_interface_many() {
     for source in [mirror(NEAR), node(NEAR)] {
         let refused = client
             .attach(Attach {
+                history_bytes: None,
                 tap: tap("second"),
                 source,
             })
@@ -167,6 +168,7 @@ async fn a_mirror_interface_serves_one_tap_and_a_node_interface_many() {
     tokio::time::sleep(Duration::from_millis(200)).await;
     let second = client
         .attach(Attach {
+            history_bytes: None,
             tap: tap("second"),
             source: mirror(NEAR),
         })
@@ -175,6 +177,7 @@ async fn a_mirror_interface_serves_one_tap_and_a_node_interface_many() {
     assert_eq!(client.status().await.unwrap().attachments.len(), 1);
     let a = client
         .attach(Attach {
+            history_bytes: None,
             tap: tap("a"),
             source: node(FAR),
         })
@@ -182,6 +185,7 @@ async fn a_mirror_interface_serves_one_tap_and_a_node_interface_many() {
         .unwrap();
     let b = client
         .attach(Attach {
+            history_bytes: None,
             tap: tap("b"),
             source: node(FAR),
         })
@@ -312,6 +316,7 @@ async fn the_four_capabilities_are_enough_and_too_few_are_explained() {
     for source in both() {
         let refused = client
             .attach(Attach {
+                history_bytes: None,
                 tap: tap("t"),
                 source,
             })

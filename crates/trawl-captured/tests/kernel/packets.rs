@@ -87,6 +87,7 @@ async fn what_the_node_sends_is_captured_and_loopback_shows_each_packet_once() {
     let _held = attach(&client, node(NEAR)).await;
     let lo = client
         .attach(trawl_control::Attach {
+            history_bytes: None,
             tap: tap("lo"),
             source: node("lo"),
         })
@@ -175,6 +176,7 @@ async fn the_mode_is_what_the_socket_has_and_says_why_it_is_not_better() {
     world.ip(&["link", "set", "big1", "up"]);
     let big = client
         .attach(trawl_control::Attach {
+            history_bytes: None,
             tap: tap("d"),
             source: mirror("big0"),
         })
@@ -189,6 +191,7 @@ async fn the_mode_is_what_the_socket_has_and_says_why_it_is_not_better() {
     assert_eq!(running.ended().await.1[0].bytes, frame(1, 53, 2000));
     let af_packet = client
         .attach(trawl_control::Attach {
+            history_bytes: None,
             tap: tap("n"),
             source: node(FAR),
         })

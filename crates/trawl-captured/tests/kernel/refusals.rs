@@ -81,6 +81,7 @@ async fn an_interface_that_the_node_uses_itself_is_not_taken_as_a_mirror() {
         let _daemon = world.daemon();
         let client = world.client();
         let asked = Attach {
+            history_bytes: None,
             tap: tap("t"),
             source: mirror(NEAR),
         };
@@ -100,6 +101,7 @@ async fn an_interface_that_is_not_there_is_named_with_what_to_do() {
         let refused = refusal(
             client
                 .attach(Attach {
+                    history_bytes: None,
                     tap: tap("t"),
                     source,
                 })
@@ -116,6 +118,7 @@ async fn an_interface_that_is_not_there_is_named_with_what_to_do() {
     let refused = refusal(
         client
             .attach(Attach {
+                history_bytes: None,
                 tap: tap("t"),
                 source: mirror("name-that-is-too-long"),
             })
@@ -158,6 +161,7 @@ async fn more_receive_queues_than_are_served_are_refused_with_the_command_that_h
         world
             .client()
             .attach(Attach {
+                history_bytes: None,
                 tap: tap("t"),
                 source: mirror("mq0"),
             })
@@ -172,6 +176,7 @@ async fn more_receive_queues_than_are_served_are_refused_with_the_command_that_h
     world
         .client()
         .attach(Attach {
+            history_bytes: None,
             tap: tap("t"),
             source: mirror("mq0"),
         })

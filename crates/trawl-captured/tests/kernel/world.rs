@@ -276,6 +276,7 @@ pub fn capture(name: &str, filter: &str, duration_ms: u64) -> Capture {
         duration_ms,
         max_size_bytes: 64 << 20,
         snaplen: 0,
+        trigger_ns: None,
         pre_trigger_ms: 0,
         comments: vec!["job one".into()],
     }
@@ -285,6 +286,7 @@ pub fn capture(name: &str, filter: &str, duration_ms: u64) -> Capture {
 pub async fn attach(client: &Client, source: Source) -> Attachment {
     client
         .attach(Attach {
+            history_bytes: None,
             tap: tap("t"),
             source,
         })

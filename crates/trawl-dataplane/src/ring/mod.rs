@@ -3,6 +3,7 @@
 mod bpf;
 pub mod device;
 pub mod inject;
+pub mod memory;
 pub mod tpacket;
 pub mod xdp;
 

@@ -85,7 +85,7 @@ fn answer(script: &mut Script, body: RequestBody) -> Reply {
             started_at_ns: script.started_ns,
             attachments: vec![attachment(script, tap)],
         }),
-        RequestBody::Capture(_) => unreachable!("a sensor never asks for captures"),
+        RequestBody::Capture(_) | RequestBody::Feed(_) => unreachable!("a sensor never asks for these"),
     }
 }
 
@@ -107,6 +107,10 @@ fn attachment(script: &Script, mut tap: TapIdentity) -> AttachmentStatus {
         counters: script.counters,
         active_captures: script.active_captures,
         problem: None,
+        queues: vec![],
+        history: None,
+        nic: vec![],
+        feeds: vec![],
     }
 }
 
