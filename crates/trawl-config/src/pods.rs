@@ -20,6 +20,10 @@ pub struct RunnerSpec {
     pub duration_ms: u64,
     pub max_size_bytes: u64,
     pub snaplen: u32,
+    /// When the event was that the capture is about, in nanoseconds since the epoch; absent when a person asked, who
+    /// means now.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub trigger_ns: Option<u64>,
     #[serde(default)]
     pub pre_trigger_ms: u64,
     /// Who asked, when known: written into the capture file's comments.

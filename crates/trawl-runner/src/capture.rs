@@ -95,7 +95,7 @@ async fn attempt(
         .and_then(|()| file.seek(SeekFrom::Start(0)))
         .map_err(|e| NotBegun::Final(Failure::internal(format!("capture file: {}", e.kind()))))?;
     let (mut replies, cancel) = client
-        .capture(spec::request(job), file)
+        .capture(spec::request(job, spec::now_ns()), file)
         .await
         .map_err(|e| again(&e))?;
     let started = begin(&mut replies, &cancel, records, stopped).await?;

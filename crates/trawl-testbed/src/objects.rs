@@ -29,6 +29,7 @@ pub struct JobRequest<'a> {
     pub duration: &'a str,
     pub max_size: &'a str,
     pub snaplen: i32,
+    pub pre_trigger: Option<&'a str>,
 }
 
 pub fn taps(client: &Client) -> Api<NetworkTap> {
@@ -93,6 +94,9 @@ pub async fn create_job(client: &Client, request: &JobRequest<'_>) -> Result<Cap
     });
     if let Some(filter) = request.filter {
         spec["filter"] = filter.into();
+    }
+    if let Some(before) = request.pre_trigger {
+        spec["preTrigger"] = before.into();
     }
     let job = serde_json::from_value(json!({
         "apiVersion": "trawl.cloud/v1alpha1", "kind": "CaptureJob",

@@ -76,6 +76,10 @@ impl Plan<'_> {
             duration_ms: spec.duration.as_millis(),
             max_size_bytes: spec.max_size.bytes(),
             snaplen: u32::try_from(spec.snaplen).unwrap_or(0),
+            trigger_ns: spec
+                .trigger
+                .as_ref()
+                .and_then(|trigger| u64::try_from(trigger.event_time.0.as_nanosecond()).ok()),
             pre_trigger_ms: spec.pre_trigger.as_ref().map_or(0, GoDuration::as_millis),
             requester: self
                 .job

@@ -170,6 +170,34 @@ async fn the_job_is_pinned_bounded_and_without_privilege_and_only_the_reporter_h
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn a_capture_about_an_event_tells_the_runner_when_that_was_and_how_far_before_it_to_begin() {
+    let world = World::new().await;
+    world.live_tap("mirror").await;
+    let event = json!({"source": "SuricataAlert", "fingerprint": "sha256:".to_owned() + &"a".repeat(64),
+        "eventTime": "2026-11-30T10:00:00Z", "observedAt": "2026-11-30T10:00:01Z",
+        "suricata": {"ruleID": 2100498, "severity": 1}});
+    let about = json!({"requestType": "Policy", "policyRef": {"name": "p", "uid": "u", "generation": 1},
+        "trigger": event, "deduplicationKey": "sha256:".to_owned() + &"b".repeat(64), "preTrigger": "5s"});
+    let uid = world
+        .make_capture_with("about", "mirror", about)
+        .await
+        .uid()
+        .unwrap();
+    world
+        .until("about", "a Job", |s| s.runner_job_ref.is_some())
+        .await;
+    let made = world.jobs().get(&capture_objects_name(&uid)).await.unwrap();
+    let pod = made.spec.unwrap().template.spec.unwrap();
+    let arguments = pod.containers[0].args.as_ref().unwrap();
+    let spec: RunnerSpec = serde_json::from_str(&arguments[1]).unwrap();
+    assert_eq!(
+        (spec.trigger_ns, spec.pre_trigger_ms),
+        (Some(1_796_032_800_000_000_000), 5_000)
+    );
+    world.end().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn sensor_and_reporter_may_write_the_status_of_their_own_object_and_nothing_else() {
     let world = World::new().await;
     let tap = world.live_tap("mirror").await.uid().unwrap();

@@ -244,10 +244,17 @@ impl World {
     }
 
     pub async fn make_capture(&self, name: &str, tap: &str) -> CaptureJob {
-        let job = json!({
+        self.make_capture_with(name, tap, json!({})).await
+    }
+
+    /// A capture with more, or other, in its spec.
+    pub async fn make_capture_with(&self, name: &str, tap: &str, more: serde_json::Value) -> CaptureJob {
+        let mut job = json!({
             "apiVersion": "trawl.cloud/v1alpha1", "kind": "CaptureJob", "metadata": {"name": name},
             "spec": {"requestType": "Manual", "tapRef": {"name": tap}, "targetNode": self.node,
                 "filter": "tcp port 80", "duration": "2s", "snaplen": 0, "maxSize": "1Mi", "retention": "1h"}});
+        let spec = job["spec"].as_object_mut().expect("an object");
+        spec.extend(more.as_object().expect("an object").clone());
         let job = serde_json::from_value(job).expect("a capture");
         self.captures()
             .create(&PostParams::default(), &job)

@@ -46,6 +46,7 @@ impl Stage {
             duration_ms: 2_000,
             max_size_bytes: 1 << 20,
             snaplen: 0,
+            trigger_ns: None,
             pre_trigger_ms: 0,
             requester: Some("alice".into()),
             upload_budget_ms: 2_000,

@@ -116,6 +116,7 @@ impl World<'_> {
             duration: DURATION,
             max_size: "10Mi",
             snaplen: 0,
+            pre_trigger: None,
         };
         let requested = Timestamp::now();
         let job = objects::create_job(&self.line.client, &request).await?;

@@ -1,10 +1,10 @@
-use std::net::UdpSocket;
+use std::{net::UdpSocket, time::Duration};
 
 use anyhow::{Context, Result};
 use kube::ResourceExt;
 use trawl_api::JobPhase;
 use trawl_testbed::line::var;
-use trawl_testbed::{files, objects};
+use trawl_testbed::{files, objects, traffic::Sender};
 
 use crate::support::*;
 
@@ -66,6 +66,35 @@ async fn a_capture_job_becomes_a_verified_file_in_hand_that_holds_the_filtered_p
 
     objects::delete_job(&line.client, &job).await?;
     store_holds_nothing_of(&job)
+}
+
+#[tokio::test]
+async fn a_capture_of_the_seconds_before_holds_packets_sent_before_anybody_asked_for_it() -> Result<()> {
+    let line = line().await?;
+    send_pairs(&line, 300, 200)?;
+    let mut request = request(&line, Some(FILTER), "2s", "50Mi");
+    request.pre_trigger = Some("1m");
+    let job = start(&line, &request).await?;
+    Sender::open(&line.mirror_peer)?.send_numbered(300..400, PORT, 200, Duration::ZERO)?;
+    let job = finish(&line, &job).await?;
+    assert_eq!(
+        objects::phase(&job),
+        Some(JobPhase::Completed),
+        "{:?}",
+        job.status
+    );
+    let dir = tempfile::tempdir()?;
+    let file = fetch(&line, &job, dir.path()).await?;
+    files::wireshark_accepts(&file)?;
+    let (numbers, others) = files::numbers(&file)?;
+    let first = numbers.iter().rposition(|n| *n == 0).context("number 0")?;
+    assert_eq!(
+        numbers[first..],
+        (0..400).collect::<Vec<_>>(),
+        "a gap or a duplicate at the seam"
+    );
+    assert_eq!(others, 0);
+    objects::delete_job(&line.client, &job).await
 }
 
 #[tokio::test]

@@ -67,6 +67,7 @@ async fn a_tap_on_an_interface_that_does_not_exist_says_so_and_its_job_fails_wit
             duration: "2s",
             max_size: "1Mi",
             snaplen: 0,
+            pre_trigger: None,
         },
     )
     .await?;

@@ -57,6 +57,7 @@ pub fn request<'a>(
         duration,
         max_size,
         snaplen: 0,
+        pre_trigger: None,
     }
 }
 
