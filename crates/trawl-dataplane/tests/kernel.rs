@@ -2,6 +2,8 @@
 
 #[path = "kernel/both.rs"]
 mod both;
+#[path = "kernel/packet.rs"]
+mod packet;
 #[path = "kernel/world.rs"]
 mod world;
 #[path = "kernel/xdp.rs"]
