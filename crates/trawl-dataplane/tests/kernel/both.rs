@@ -188,3 +188,34 @@ impl Law for Overloaded {
 fn what_was_offered_is_received_or_counted_as_lost_while_the_reader_stands_still() {
     on_both(&history(8 << 20), Overloaded);
 }
+
+struct Quiet;
+
+impl Law for Quiet {
+    fn holds(&self, world: &World, queue: &mut impl Queue) {
+        for round in 0..3u64 {
+            world.far().send(&frame(1, 100)).unwrap();
+            assert!(readable(queue, 5000), "frames wake their reader");
+            receive(queue, 1);
+            let _ = queue.receive().unwrap();
+            assert!(!readable(queue, 300), "what is held does not");
+            assert_eq!(queue.history().packets, round + 1);
+        }
+    }
+}
+
+/// Whether the queue's descriptor is readable within so many milliseconds.
+fn readable(queue: &impl Queue, milliseconds: i64) -> bool {
+    use rustix::event::{PollFd, PollFlags, Timespec, poll};
+    let fd = queue.poll_fd();
+    let timeout = Timespec {
+        tv_sec: milliseconds / 1000,
+        tv_nsec: milliseconds % 1000 * 1_000_000,
+    };
+    poll(&mut [PollFd::from_borrowed_fd(fd, PollFlags::IN)], Some(&timeout)).unwrap() > 0
+}
+
+#[test]
+fn a_reader_sleeps_until_frames_arrive_however_many_are_held() {
+    on_both(&history(16 << 20), Quiet);
+}
