@@ -10,7 +10,11 @@ pub mod backend;
 pub mod batch;
 pub mod clock;
 pub mod engine;
+pub mod feed;
 pub mod interface;
+pub(crate) mod netlink;
+pub mod nic;
+pub mod outlet;
 pub mod pcapng;
 pub mod queue;
 #[allow(unsafe_code)]

@@ -2,8 +2,10 @@
 
 mod bpf;
 pub mod device;
+pub(crate) mod ethtool;
 pub mod inject;
 pub mod memory;
+pub(crate) mod send;
 pub mod tpacket;
 pub mod xdp;
 
