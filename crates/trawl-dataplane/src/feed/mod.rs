@@ -247,10 +247,10 @@ pub fn clean_leftovers() -> Result<Vec<String>, FeedError> {
 }
 
 fn must_be_network_namespace(fd: BorrowedFd<'_>) -> Result<(), FeedError> {
-    const NSFS: i64 = 0x6e73_6673;
+    const NSFS: rustix::fs::FsWord = 0x6e73_6673;
     let step = "look at the descriptor";
     let system = rustix::fs::fstatfs(fd).map_err(|e| FeedError::at(step, e))?;
-    if i64::try_from(system.f_type) != Ok(NSFS) {
+    if system.f_type != NSFS {
         return Err(FeedError::NotANetworkNamespace("no namespace at all"));
     }
     match is_network_namespace(fd).map_err(|e| FeedError::at(step, e))? {

@@ -139,7 +139,7 @@ fn turn_on<'a>(tool: &Ethtool, name: &InterfaceName, features: &[&'a str]) -> Ve
             .map_or_else(|| io::ErrorKind::Other.into(), io::Error::from_raw_os_error)
     };
     let outcome = |feature: &&'a str| {
-        let result = result.as_ref().map(|()| ()).map_err(again);
+        let result = result.as_ref().copied().map_err(again);
         Some((*feature, refused(&after, feature, true, result)?))
     };
     features.iter().filter_map(outcome).collect()
