@@ -7,10 +7,10 @@ mod holds;
 pub mod inject;
 mod log;
 pub mod memory;
-pub(crate) mod send;
 mod nic_losses;
-mod old_tpacket;
-mod old_xdp;
+pub(crate) mod send;
+#[cfg(test)]
+pub(crate) mod test_memory;
 mod timeline;
 pub mod tpacket;
 pub mod xdp;
