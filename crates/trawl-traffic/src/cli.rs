@@ -1,5 +1,6 @@
 //! The command line.
 
+use std::path::PathBuf;
 use std::time::Duration;
 
 use clap::{ArgGroup, Args, Parser, Subcommand, ValueEnum};
@@ -32,6 +33,38 @@ Into a veth pair live frames go only while the other end has an XDP program or `
 what the receiver takes, or --sender packet --qdisc with a queueing discipline that waits \
 (`tc qdisc replace dev IF root pfifo`).")]
     Traffic(TrafficArgs),
+    /// Judge whether the numbered packets in a file are all there, whole, once, and in order.
+    #[command(after_help = "\
+Examples:
+  trawl-testbed verify capture.pcapng --expect 20000
+  trawl-testbed verify needles.pcapng --every 100 --json
+
+Reads pcapng and pcap. Order and stamps are judged within each receive queue when packets name theirs (epb_queue), gaps \
+and duplicates across all. Packets without a number are counted and not judged.
+Exits 0 when all is well, 1 when something is wrong with the file, 2 when it cannot be read.")]
+    Verify(VerifyArgs),
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct VerifyArgs {
+    /// File to read; - for standard input.
+    #[arg(value_name = "FILE")]
+    pub file: PathBuf,
+    /// Judge this stream alone; all of them without it.
+    #[arg(long, value_name = "N")]
+    pub stream: Option<u16>,
+    /// Exactly so many packets must be there in each stream, --lost taken off.
+    #[arg(long, value_name = "N", value_parser = number)]
+    pub expect: Option<u64>,
+    /// Only every N-th number is wanted, as in a capture of what --match 1/N has marked.
+    #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u64).range(1..))]
+    pub every: u64,
+    /// So many numbers may be missing, because the capture has counted them as lost.
+    #[arg(long, value_name = "N", default_value = "0", value_parser = number)]
+    pub lost: u64,
+    /// Print the verdict as JSON.
+    #[arg(long)]
+    pub json: bool,
 }
 
 /// How frames are sent.
@@ -95,7 +128,22 @@ pub(crate) struct TrafficArgs {
 
 /// Sizes to send in turn.
 #[derive(Clone, Debug)]
-pub(crate) struct Sizes(pub Vec<usize>);
+pub(crate) enum Sizes {
+    Given(Vec<usize>),
+    /// The mix of the internet, simple form: seven small, four middling, one large.
+    Imix,
+}
+
+impl Sizes {
+    /// Those of the mix are of what is inside tags and tunnels.
+    pub fn list(&self, around: Encapsulation) -> Vec<usize> {
+        const IMIX: [usize; 12] = [60, 590, 60, 60, 590, 60, 1514, 60, 590, 60, 590, 60];
+        match self {
+            Self::Given(sizes) => sizes.clone(),
+            Self::Imix => IMIX.iter().map(|size| size + around.bytes()).collect(),
+        }
+    }
+}
 
 fn number(text: &str) -> Result<u64, String> {
     let (digits, factor) = match text.strip_suffix(['k', 'K']) {
@@ -134,11 +182,11 @@ fn duration(text: &str) -> Result<Duration, String> {
 
 fn sizes(text: &str) -> Result<Sizes, String> {
     if text == "imix" {
-        return Ok(Sizes(vec![60, 60, 60, 590, 60, 590, 60, 1514, 60, 590, 60, 590]));
+        return Ok(Sizes::Imix);
     }
     let sizes: Result<Vec<usize>, _> = text.split(',').map(str::parse).collect();
     match sizes {
-        Ok(sizes) if sizes.len() <= 64 => Ok(Sizes(sizes)),
+        Ok(sizes) if sizes.len() <= 64 => Ok(Sizes::Given(sizes)),
         _ => Err("not sizes; write one such as 60, up to 64 with commas between them, or imix".into()),
     }
 }

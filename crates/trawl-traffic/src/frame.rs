@@ -128,6 +128,15 @@ impl Template {
         self.bytes.len()
     }
 
+    /// Where the fields are, of two bytes each, that differ between frames of two sizes.
+    pub(crate) fn size_fields(&self) -> Vec<usize> {
+        let fields = |payload_at| [payload_at - 26, payload_at - 18, payload_at - 4];
+        match self.shape.encapsulation {
+            Encapsulation::Vxlan(_) => [fields(42), fields(self.payload_at)].concat(),
+            _ => fields(self.payload_at).to_vec(),
+        }
+    }
+
     /// The frame with this number.
     pub fn number(&mut self, number: u64) -> &[u8] {
         let (flows, every) = (
@@ -342,6 +351,22 @@ mod tests {
             assert!(Template::new(shape(0, encapsulation), least).is_ok());
             let refused = Template::new(shape(0, encapsulation), least - 1).unwrap_err();
             assert_eq!(refused.least, least);
+        }
+    }
+
+    #[test]
+    fn frames_of_two_sizes_differ_in_the_size_fields_and_the_check_alone() {
+        for encapsulation in [
+            Encapsulation::None,
+            Encapsulation::QinQ(1, 2),
+            Encapsulation::Vxlan(3),
+        ] {
+            let small = Template::new(shape(0, encapsulation), 200).unwrap();
+            let mut large = Template::new(shape(0, encapsulation), 1500).unwrap();
+            for at in large.size_fields() {
+                large.bytes[at..at + 2].copy_from_slice(&small.bytes[at..at + 2]);
+            }
+            assert_eq!(large.bytes[..200], small.bytes, "{encapsulation:?}");
         }
     }
 

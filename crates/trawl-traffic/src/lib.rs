@@ -5,11 +5,14 @@
 #![deny(unsafe_code)]
 
 mod cli;
+pub mod file;
 pub mod frame;
 pub mod pace;
 #[allow(unsafe_code)]
 pub mod ring;
 mod traffic;
+mod verdict;
+pub mod verify;
 
 use std::process::ExitCode;
 
@@ -22,5 +25,6 @@ pub use cli::Cli;
 pub fn run(cli: Cli) -> anyhow::Result<ExitCode> {
     match cli.command {
         cli::Command::Traffic(args) => traffic::run(&args),
+        cli::Command::Verify(args) => verdict::run(&args),
     }
 }

@@ -12,11 +12,6 @@ use crate::pace::{self, Plan, Sent};
 use crate::ring::live::Live;
 use crate::ring::packet::{self, PacketSender};
 
-/// Frames of one call when a rate is kept: what fits the 256 slots of a veth end with room to spare.
-const PACED_BURST: u32 = 64;
-/// Frames of one call when none is: some milliseconds, so that a duration is kept.
-const FREE_BURST: u32 = 16_384;
-
 #[derive(Debug, Serialize)]
 #[serde(rename_all = "camelCase")]
 struct Report {
@@ -79,18 +74,20 @@ fn plan(args: &TrafficArgs) -> Plan {
 }
 
 fn live(args: &TrafficArgs, shape: Shape, plan: &Plan) -> anyhow::Result<Sent> {
-    let mut live = Live::open(&args.interface, shape, &args.size.0, args.first)?;
-    let burst = if plan.rate.is_some() || args.size.0.len() > 1 {
-        PACED_BURST
-    } else {
-        FREE_BURST
-    };
-    Ok(pace::carry_out(plan, burst, |count| live.send(count))?)
+    let live = Live::open(
+        &args.interface,
+        shape,
+        &args.size.list(shape.encapsulation),
+        args.first,
+        plan.rate,
+    )?;
+    Ok(live.send(plan.count, plan.duration)?)
 }
 
 fn packets(args: &TrafficArgs, shape: Shape, plan: &Plan) -> anyhow::Result<Sent> {
     let sender = PacketSender::open(&args.interface, !args.qdisc)?;
-    let templates = args.size.0.iter().map(|size| Template::new(shape, *size));
+    let sizes = args.size.list(shape.encapsulation);
+    let templates = sizes.iter().map(|size| Template::new(shape, *size));
     let mut templates = templates.collect::<Result<Vec<_>, _>>()?;
     let mut number = args.first;
     let mut frames = vec![vec![]; packet::BATCH];

@@ -4,6 +4,8 @@ use std::io;
 use std::mem::size_of;
 use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
 
+use super::renumber::State;
+
 /// One instruction as the kernel reads it.
 #[repr(C)]
 #[derive(Clone, Copy, Debug)]
@@ -111,17 +113,6 @@ fn owned(descriptor: libc::c_long) -> OwnedFd {
 #[derive(Debug)]
 pub(super) struct Cell(pub OwnedFd);
 
-/// What the program and its user tell each other.
-#[repr(C)]
-#[derive(Clone, Copy, Debug, Default)]
-pub(super) struct State {
-    /// Number of the next frame.
-    pub next: u64,
-    /// Check of the template, without its number.
-    pub crc: u32,
-    pub pad: u32,
-}
-
 impl Cell {
     pub fn new() -> io::Result<Self> {
         let mut attribute = CreateMap {
@@ -162,35 +153,42 @@ impl Cell {
 
 /// Loads an XDP program; a refusal carries what the verifier said last.
 pub(super) fn load(code: &[Insn]) -> io::Result<OwnedFd> {
-    let mut log = vec![0u8; LOG_BYTES];
+    load_with(code, &mut []).map_err(|error| {
+        let mut log = vec![0; LOG_BYTES];
+        match load_with(code, &mut log) {
+            Err(_) => explain(error, &log),
+            Ok(_) => error,
+        }
+    })
+}
+
+/// A log makes loading slow, and fail when it is too short: only for a program that was refused.
+fn load_with(code: &[Insn], log: &mut [u8]) -> io::Result<OwnedFd> {
     let mut attribute = Load {
         kind: TYPE_XDP,
         instructions: code.len() as u32,
         code: code.as_ptr().addr() as u64,
         license: c"Apache-2.0".as_ptr().addr() as u64,
-        log_level: 1,
-        log_size: LOG_BYTES as u32,
-        log: log.as_mut_ptr().addr() as u64,
         name: *b"trawl_traffic\0\0\0",
         ..Load::default()
     };
+    if !log.is_empty() {
+        attribute.log_level = 1;
+        attribute.log_size = log.len() as u32;
+        attribute.log = log.as_mut_ptr().addr() as u64;
+    }
     // SAFETY: code, license and log live through the call and have the lengths that the attribute says.
-    unsafe { bpf(PROG_LOAD, &mut attribute) }
-        .map(owned)
-        .map_err(|error| explain(error, &log))
+    unsafe { bpf(PROG_LOAD, &mut attribute) }.map(owned)
 }
 
 fn explain(error: io::Error, log: &[u8]) -> io::Error {
     let text = String::from_utf8_lossy(log);
-    let said: Vec<_> = text.trim_end_matches('\0').lines().rev().take(3).collect();
-    if said.is_empty() {
+    let lines: Vec<_> = text.trim_end_matches('\0').lines().collect();
+    if lines.is_empty() {
         return error;
     }
-    let said: Vec<_> = said.into_iter().rev().collect();
-    io::Error::new(
-        error.kind(),
-        format!("{error}; the verifier said: {}", said.join(" / ")),
-    )
+    let said = lines[lines.len().saturating_sub(3)..].join(" / ");
+    io::Error::new(error.kind(), format!("{error}; the verifier said: {said}"))
 }
 
 /// Runs the program on `count` live copies of the frame, and sends what it redirects (Linux 5.18 and later).
