@@ -1,5 +1,6 @@
 //! The command line.
 
+use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::time::Duration;
 
@@ -23,6 +24,7 @@ Examples:
   trawl-testbed traffic --interface far0 --count 1000000
   trawl-testbed traffic --interface far0 --rate 200k --duration 10s --size imix --flows 16
   trawl-testbed traffic --interface far0 --sender packet --qdisc --count 50000 --qinq 100.200
+  trawl-testbed traffic --interface far0 --replay web.pcapng --rate 50k
 
 Each packet is UDP from 198.18.0.1 to 198.19.0.1 port 9000 with a stream and a number in its payload; of --match 1/100 \
 every hundredth goes to port 9999. Prints what was sent, and what the interface counted as sent.
@@ -74,29 +76,40 @@ pub(crate) enum SenderKind {
     Live,
     /// Given to an AF_PACKET socket: hundreds of thousands a second, any size.
     Packet,
+    /// Each as the content of a UDP datagram from --from to --to, as QEMU's `-netdev dgram` takes them.
+    Datagram,
 }
 
 #[derive(Debug, Args)]
 #[command(group(ArgGroup::new("inside").args(["vlan", "qinq", "vxlan"])))]
 pub(crate) struct TrafficArgs {
     /// Interface to send out of.
-    #[arg(long, short, value_name = "IF")]
-    pub interface: String,
+    #[arg(long, short, value_name = "IF", required_unless_present = "from")]
+    pub interface: Option<String>,
     /// How to send.
     #[arg(long, value_enum, default_value = "live")]
     pub sender: SenderKind,
     /// Leave the frames to the interface's queueing discipline instead of going round it.
     #[arg(long)]
     pub qdisc: bool,
+    /// Where datagrams come from: ADDRESS:PORT.
+    #[arg(long, value_name = "ADDR", requires = "to", conflicts_with = "interface")]
+    pub from: Option<SocketAddr>,
+    /// Where datagrams go to: ADDRESS:PORT.
+    #[arg(long, value_name = "ADDR", requires = "from")]
+    pub to: Option<SocketAddr>,
+    /// Send the packets of this pcapng or pcap file, as far apart as they were, or at --rate.
+    #[arg(long, value_name = "FILE", conflicts_with_all = ["size", "stream", "first", "flows", "needle", "vlan", "qinq", "vxlan", "from"])]
+    pub replay: Option<PathBuf>,
     /// How many packets; without it and --duration, for 10 s.
     #[arg(long, value_name = "N", value_parser = number)]
     pub count: Option<u64>,
     /// For how long: 500ms, 10s, 2m.
     #[arg(long, value_name = "TIME", value_parser = duration)]
     pub duration: Option<Duration>,
-    /// Packets per second, such as 200k or 1M; as fast as possible without it.
+    /// Packets per second, such as 200k or 1M; as fast as possible with max, and without it.
     #[arg(long, value_name = "PPS", value_parser = rate)]
-    pub rate: Option<u64>,
+    pub rate: Option<Rate>,
     /// Bytes of each packet without checksum: one size, several in turn (60,512,1500), or imix.
     #[arg(long, value_name = "SIZES", default_value = "60", value_parser = sizes)]
     pub size: Sizes,
@@ -145,6 +158,10 @@ impl Sizes {
     }
 }
 
+/// Packets a second; `None` is as fast as possible.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Rate(pub Option<u64>);
+
 fn number(text: &str) -> Result<u64, String> {
     let (digits, factor) = match text.strip_suffix(['k', 'K']) {
         Some(digits) => (digits, 1_000),
@@ -157,10 +174,13 @@ fn number(text: &str) -> Result<u64, String> {
         .ok_or_else(|| "not a number; write digits, with k or M behind them if you like, such as 200k".into())
 }
 
-fn rate(text: &str) -> Result<u64, String> {
+fn rate(text: &str) -> Result<Rate, String> {
+    if text == "max" {
+        return Ok(Rate(None));
+    }
     match number(text)? {
         0 => Err("a rate of 0 sends nothing; leave --rate out to send as fast as possible".into()),
-        rate => Ok(rate),
+        rate => Ok(Rate(Some(rate))),
     }
 }
 

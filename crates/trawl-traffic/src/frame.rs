@@ -144,7 +144,7 @@ impl Template {
             u64::from(self.shape.needle_every),
         );
         let source = FIRST_SOURCE_PORT.wrapping_add((number % flows) as u16);
-        let needle = every > 0 && number % every == 0;
+        let needle = every > 0 && number.is_multiple_of(every);
         let target = if needle { NEEDLE_PORT } else { PORT };
         let at = self.payload_at;
         self.bytes[at - 8..at - 6].copy_from_slice(&source.to_be_bytes());

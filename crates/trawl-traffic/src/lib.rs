@@ -8,6 +8,7 @@ mod cli;
 pub mod file;
 pub mod frame;
 pub mod pace;
+mod replay;
 #[allow(unsafe_code)]
 pub mod ring;
 mod traffic;

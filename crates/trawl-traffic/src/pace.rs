@@ -62,9 +62,26 @@ fn due(plan: &Plan, frames: u64, elapsed: Duration) -> u64 {
 }
 
 fn rest(plan: &Plan, frames: u64, elapsed: Duration) {
-    let Some(rate) = plan.rate else { return };
-    let next = Duration::from_nanos((u128::from(frames) * 1_000_000_000 / u128::from(rate.max(1))) as u64);
-    let wait = next.saturating_sub(elapsed).min(NAP);
+    pause(due_at(plan, frames).saturating_sub(elapsed).min(NAP));
+}
+
+/// When the frame with this index is due, counted from the first.
+pub(crate) fn due_at(plan: &Plan, index: u64) -> Duration {
+    let Some(rate) = plan.rate else {
+        return Duration::ZERO;
+    };
+    let ns = u128::from(index) * 1_000_000_000 / u128::from(rate.max(1));
+    Duration::from_nanos(u64::try_from(ns).unwrap_or(u64::MAX))
+}
+
+/// Returns when so much time has gone by since `began`.
+pub(crate) fn wait_until(began: Instant, due: Duration) {
+    while let Some(left) = due.checked_sub(began.elapsed()).filter(|left| !left.is_zero()) {
+        pause(left);
+    }
+}
+
+fn pause(wait: Duration) {
     if wait > SPIN {
         std::thread::sleep(wait - SPIN);
     } else {

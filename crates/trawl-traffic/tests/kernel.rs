@@ -252,3 +252,22 @@ fn what_cannot_be_sent_is_refused_with_what_to_do() {
         assert!(said.contains(advice), "{arguments}: {said}");
     }
 }
+
+#[test]
+fn a_file_is_sent_again_as_far_apart_as_its_packets_were_or_at_a_rate() {
+    let world = World::new();
+    let receiver = world.receive();
+    world.send("--count 2000 --rate 20k --size 60,700");
+    let file = world.directory.path().join("first.pcap");
+    let first = receiver.1.clone();
+    assert!(receiver.finish(2000, &expect(2000)).is_good());
+    std::fs::rename(first, &file).unwrap();
+    for (how, least) in [("", 0.09), (" --rate 10k", 0.19), (" --rate max", 0.0)] {
+        let receiver = world.receive();
+        let sent = world.send(&format!("--qdisc --replay {}{how}", file.display()));
+        assert_eq!(sent["packets"], 2000, "{sent}");
+        assert!(sent["seconds"].as_f64().unwrap() >= least, "{how}: {sent}");
+        let report = receiver.finish(2000, &expect(2000));
+        assert!(report.is_good(), "{how}: {report}");
+    }
+}

@@ -119,7 +119,7 @@ impl<R: Read> Reader<R> {
 
     /// Reads what follows the first `read` bytes of a block, and leaves its body without the length at its end.
     fn rest(&mut self, at: u64, length: u32, read: u32) -> Result<(), FileError> {
-        if length < read + 4 || length % 4 != 0 || length > MAX_BLOCK {
+        if length < read + 4 || !length.is_multiple_of(4) || length > MAX_BLOCK {
             return Err(FileError::Length { at, length });
         }
         self.body.resize((length - read) as usize, 0);

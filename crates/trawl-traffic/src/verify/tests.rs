@@ -1,8 +1,10 @@
 use super::*;
 use crate::frame::{Shape, Template};
 
+type Sample = (u64, Option<u32>, u64);
+
 /// A pcapng file of numbered frames: number, queue, stamp.
-fn file(packets: &[(u64, Option<u32>, u64)]) -> Vec<u8> {
+fn file(packets: &[Sample]) -> Vec<u8> {
     let mut template = Template::new(Shape::default(), 100).unwrap();
     let mut out = block(
         0x0a0d_0d0a,
@@ -33,7 +35,7 @@ fn block(kind: u32, body: &[u8]) -> Vec<u8> {
     [&kind.to_le_bytes()[..], &length, body, &length].concat()
 }
 
-fn judged(packets: &[(u64, Option<u32>, u64)], wanted: &Wanted) -> Report {
+fn judged(packets: &[Sample], wanted: &Wanted) -> Report {
     verify(file(packets).as_slice(), wanted).unwrap()
 }
 
@@ -61,7 +63,7 @@ fn a_whole_stream_is_good_and_its_hash_is_that_of_the_file() {
 
 #[test]
 fn each_fault_is_told_by_its_name() {
-    let cases: [(&[(u64, Option<u32>, u64)], &str); 4] = [
+    let cases: [(&[Sample], &str); 4] = [
         (
             &[(1, None, 1), (2, None, 2), (5, None, 3), (9, None, 4)],
             "stream 0: 5 numbers are missing in 2 gaps",
