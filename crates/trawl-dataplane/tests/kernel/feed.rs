@@ -7,7 +7,9 @@ use std::process::{Command, Stdio};
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::Instant;
 
-use rustix::thread::{LinkNameSpaceType, move_into_link_name_space};
+use rustix::thread::{
+    CapabilitySet, CapabilitySets, LinkNameSpaceType, move_into_link_name_space, set_capabilities,
+};
 use trawl_dataplane::InterfaceName;
 use trawl_dataplane::batch::{Batch, Packet, Place};
 use trawl_dataplane::feed::{self, FeedError, Veth};
@@ -359,6 +361,50 @@ fn feeds_get_ends_of_their_own_that_vanish_with_them() {
     assert!(!here.contains("trawlf0") && here.contains("trawlf1"), "{here}");
     let there = analyzer.shell("ip -o link");
     assert!(!there.contains("mon0") && there.contains("mon1"), "{there}");
+}
+
+/// Does something on a thread that has these capabilities alone.
+fn with_capabilities<T: Send + 'static>(
+    capabilities: CapabilitySet,
+    work: impl FnOnce() -> T + Send + 'static,
+) -> T {
+    let sets = CapabilitySets {
+        effective: capabilities,
+        permitted: capabilities,
+        inheritable: CapabilitySet::empty(),
+    };
+    let worker = std::thread::spawn(move || {
+        set_capabilities(None, sets).unwrap();
+        work()
+    });
+    worker.join().unwrap()
+}
+
+#[test]
+fn a_feed_takes_net_admin_and_net_raw_and_no_more() {
+    let world = World::new();
+    let analyzer = Analyzer::new();
+    let (netns, memory) = (analyzer.netns(), no_memory());
+    let enough = CapabilitySet::NET_ADMIN | CapabilitySet::NET_RAW;
+    let sent = with_capabilities(enough, move || {
+        Veth::create(&mon(), netns)
+            .unwrap()
+            .send(&batch(&[frame(1, 60)], &memory))
+    });
+    assert_eq!((sent.packets, sent.problem), (1, None));
+    assert!(!world.shell("ip -o link").contains("trawlf"));
+    for (capabilities, step) in [
+        (CapabilitySet::NET_RAW, "make a veth pair"),
+        (CapabilitySet::NET_ADMIN, "open a packet socket"),
+    ] {
+        let netns = analyzer.netns();
+        let refused = with_capabilities(capabilities, move || Veth::create(&mon(), netns).unwrap_err());
+        assert!(
+            matches!(refused, FeedError::NotPermitted { step: s } if s == step),
+            "{refused}"
+        );
+        assert!(!world.shell("ip -o link").contains("trawlf"));
+    }
 }
 
 #[test]
