@@ -174,7 +174,7 @@ pub fn keep_vlan_tags(name: &InterfaceName) -> io::Result<()> {
     }
 }
 
-fn query_socket() -> io::Result<OwnedFd> {
+pub(super) fn query_socket() -> io::Result<OwnedFd> {
     Ok(socket_with(
         AddressFamily::UNIX,
         SocketType::DGRAM,
@@ -183,7 +183,7 @@ fn query_socket() -> io::Result<OwnedFd> {
     )?)
 }
 
-fn request(name: &InterfaceName) -> libc::ifreq {
+pub(super) fn request(name: &InterfaceName) -> libc::ifreq {
     // SAFETY: all-zero bytes are a valid ifreq, which is plain data.
     let mut request: libc::ifreq = unsafe { std::mem::zeroed() };
     for (to, from) in request.ifr_name.iter_mut().zip(name.as_str().bytes()) {

@@ -21,8 +21,6 @@ use super::{Guard, OpenError, Opened, RingOptions};
 use crate::interface::NodeInterface;
 pub use queue::PacketQueue;
 
-pub use super::old_tpacket::PacketRing;
-
 /// Bytes of a block. Large enough for any frame, and small because a link with little traffic fills none: each lasts
 /// one timeout then, and the more there are, the longer the history.
 pub(super) const BLOCK: usize = 128 << 10;

@@ -3,7 +3,8 @@
 use std::fs::File;
 use std::os::fd::AsFd;
 use std::process::{Command, Output};
-use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
 use rustix::thread::{LinkNameSpaceType, move_into_link_name_space};
@@ -66,10 +67,21 @@ impl World {
         run(&["ip", "netns", "exec", &self.0, "sh", "-c", script])
     }
 
-    /// Sends numbered frames of one length from another thread, in full speed bursts that the receiver can follow.
-    pub fn send(&self, numbers: std::ops::Range<u32>, length: usize) -> std::thread::JoinHandle<()> {
-        let far = self.far();
-        std::thread::spawn(move || numbers.for_each(|n| far.send(&frame(n, length)).unwrap()))
+    /// Sends numbered frames of one length from another thread, not further ahead of the receiver than any ring
+    /// can hold: how fast threads get their turn is not what the tests are about.
+    pub fn send(&self, numbers: std::ops::Range<u32>, length: usize) -> Sending {
+        const AHEAD: u64 = 2000;
+        let (far, received) = (self.far(), Arc::new(AtomicU64::new(0)));
+        let seen = Arc::clone(&received);
+        let thread = std::thread::spawn(move || {
+            for (sent, number) in (0..).zip(numbers) {
+                while sent > seen.load(Ordering::Relaxed) + AHEAD {
+                    std::thread::yield_now();
+                }
+                far.send(&frame(number, length)).unwrap();
+            }
+        });
+        Sending { thread, received }
     }
 
     /// Sends numbered frames of many flows.
@@ -208,13 +220,20 @@ pub fn receive(queue: &mut impl Queue, frames: u64) {
 }
 
 /// Receives while a sender runs, and what is left then; how many frames that were.
-pub fn receive_while(queue: &mut impl Queue, sender: std::thread::JoinHandle<()>) -> u64 {
+pub fn receive_while(queue: &mut impl Queue, sending: Sending) -> u64 {
     let mut frames = 0;
-    while !sender.is_finished() {
+    while !sending.thread.is_finished() {
         frames += queue.receive().unwrap().frames;
+        sending.received.store(frames, Ordering::Relaxed);
     }
-    sender.join().unwrap();
+    sending.thread.join().unwrap();
     frames + drain(queue)
+}
+
+/// A sender under way.
+pub struct Sending {
+    thread: std::thread::JoinHandle<()>,
+    received: Arc<AtomicU64>,
 }
 
 /// Receives what there is, until nothing comes for a while.
