@@ -196,4 +196,26 @@ mod tests {
         assert!(packet.bytes(&block).is_empty());
         assert_eq!(Packet::read(&block, 150), None);
     }
+
+    proptest::proptest! {
+        #![proptest_config(proptest::prelude::ProptestConfig { failure_persistence: None, ..Default::default() })]
+
+        #[test]
+        fn no_bytes_whatever_make_a_header_be_read_or_mended_outside_of_its_block(
+            mut block in proptest::collection::vec(proptest::prelude::any::<u8>(), 0..300),
+            at in 0usize..320,
+            floor in proptest::prelude::any::<u64>(),
+            small in proptest::prelude::any::<bool>(),
+        ) {
+            if small && let Some(field) = block.get_mut(at + offset_of!(libc::tpacket3_hdr, tp_mac)..) {
+                // Offsets that may fit, as random ones hardly do.
+                field.iter_mut().skip(1).take(1).for_each(|b| *b = 0);
+            }
+            let _ = summary(&block);
+            if let Some(mut packet) = Packet::read(&block, at) {
+                packet.mend(&mut block, floor);
+                let _ = packet.bytes(&block);
+            }
+        }
+    }
 }

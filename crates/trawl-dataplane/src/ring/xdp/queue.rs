@@ -243,6 +243,9 @@ struct Parts<'a> {
 
 impl Queue for XdpQueue {
     fn receive(&mut self) -> io::Result<Arrived> {
+        let now = clock::monotonic_ns();
+        // Also when nothing comes: what comes after a step of the clock is stamped behind it then.
+        self.timeline.keep_up(now);
         let first = self.log.next();
         let mut arrived = self.consume();
         if arrived == Arrived::default() && self.busy_poll {
@@ -250,8 +253,6 @@ impl Queue for XdpQueue {
             arrived = self.consume();
         }
         if arrived.frames > 0 {
-            let now = clock::monotonic_ns();
-            self.timeline.keep_up(now);
             self.mark(first, now);
         }
         self.top_up();
