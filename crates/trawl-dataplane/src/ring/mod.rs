@@ -8,9 +8,9 @@ pub mod inject;
 mod log;
 pub mod memory;
 mod nic_losses;
-mod old_tpacket;
-mod old_xdp;
 pub(crate) mod send;
+#[cfg(test)]
+pub(crate) mod test_memory;
 mod timeline;
 pub mod tpacket;
 pub mod xdp;

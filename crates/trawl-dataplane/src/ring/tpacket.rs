@@ -21,8 +21,6 @@ use super::{Guard, OpenError, Opened, RingOptions};
 use crate::interface::NodeInterface;
 pub use queue::PacketQueue;
 
-pub use super::old_tpacket::PacketRing;
-
 /// Bytes of a block.
 pub(super) const BLOCK: usize = 1 << 20;
 /// Blocks that the kernel has ahead of it, for all queues.

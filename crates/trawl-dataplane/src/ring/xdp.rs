@@ -28,8 +28,6 @@ use plan::Plan;
 pub use queue::XdpQueue;
 use socket::{Bound, FrameMemory};
 
-pub use super::old_xdp::XdpRing;
-
 /// How long queues and the hook may stay busy after their last owner closed them.
 const BUSY: Duration = Duration::from_secs(3);
 
