@@ -58,7 +58,7 @@ impl Toggle {
             );
         }
         let consequence = format!(
-            "{}: {} was turned off, and is turned on again at detach",
+            "{}, since captured turned off {}, and turns it on again at detach",
             self.harmless,
             repaired.join(" and ")
         );
