@@ -15,6 +15,7 @@ const SCOPE_LINK: u8 = 253;
 const LOWER_UP: u32 = 1 << 16;
 
 mod kind {
+    pub const ADDRESS_ORIGIN: u16 = 11;
     pub const NAME: u16 = 3;
     pub const MTU: u16 = 4;
     pub const LOWER: u16 = 5;
@@ -132,18 +133,40 @@ fn read(body: &[u8]) -> Option<LinkFacts> {
     Some(link)
 }
 
-/// Whether the link has an address of IPv4, or one of IPv6 that is not merely link-local.
-pub(crate) fn has_address(netlink: &mut Netlink, index: u32) -> Result<bool, Refusal> {
-    let answers = netlink.ask(Message::list(GET_ADDRESS, &[0; IFADDR]))?;
-    Ok(answers.iter().any(|body| is_own_address(body, index)))
+/// Who gave a link an address: of IPv4, or one of IPv6 that is not merely link-local. The greatest counts.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) enum Address {
+    /// It has none.
+    #[default]
+    None,
+    /// The kernel, from a router advertisement (told since Linux 5.18), which may have been a mirrored one.
+    Advertised,
+    /// Somebody.
+    Given,
 }
 
-fn is_own_address(body: &[u8], index: u32) -> bool {
+/// The address of a link.
+pub(crate) fn address(netlink: &mut Netlink, index: u32) -> Result<Address, Refusal> {
+    let answers = netlink.ask(Message::list(GET_ADDRESS, &[0; IFADDR]))?;
+    let each = answers.iter().map(|body| address_in(body, index));
+    Ok(each.max().unwrap_or_default())
+}
+
+fn address_in(body: &[u8], index: u32) -> Address {
+    /// `IFAPROT_KERNEL_RA`.
+    const ADVERTISED: u8 = 2;
     let (Some([family, _, _, scope]), Some(of)) = (body.first_chunk(), body.get(4..).and_then(word)) else {
-        return false;
+        return Address::None;
     };
     let counts = *family == libc::AF_INET as u8 || (*family == libc::AF_INET6 as u8 && *scope != SCOPE_LINK);
-    of == index && counts
+    if of != index || !counts {
+        return Address::None;
+    }
+    let mut more = attributes(body.get(IFADDR..).unwrap_or_default());
+    match more.any(|(found, value)| found == kind::ADDRESS_ORIGIN && value == [ADVERTISED]) {
+        true => Address::Advertised,
+        false => Address::Given,
+    }
 }
 
 /// Whether a default route of the main table, of IPv4 or IPv6, leads out of this link.

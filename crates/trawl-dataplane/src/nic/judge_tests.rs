@@ -142,7 +142,7 @@ fn each_setting_has_its_verdict_for_both_purposes_and_says_what_it_means() {
         features.retain(|f| f.name != name);
         features.push(feature(name, true, fixed));
     }
-    let cases: [Case; 30] = [
+    let cases: [Case; 31] = [
         (
             "gro",
             |f| on(f, "rx-gro", false),
@@ -195,6 +195,20 @@ fn each_setting_has_its_verdict_for_both_purposes_and_says_what_it_means() {
             Wrong,
             Good,
             "VLANs",
+        ),
+        (
+            "vlanFilter",
+            |f| {
+                on(f, "rx-vlan-filter", true);
+                f.link.as_mut().unwrap().promiscuity = Some(0);
+                f.queues = Ok(QueueFacts {
+                    queues: 1,
+                    sockets: 0,
+                });
+            },
+            Good,
+            Good,
+            "promiscuous mode",
         ),
         (
             "segmentation",

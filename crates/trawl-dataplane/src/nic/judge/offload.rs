@@ -58,7 +58,7 @@ impl Toggle {
             );
         }
         let consequence = format!(
-            "{}, since captured turned off {}, and turns it on again at detach",
+            "{}, since captured has turned off {} until detach",
             self.harmless,
             repaired.join(" and ")
         );
@@ -153,14 +153,19 @@ pub(super) fn vlan_filter(facts: &Facts, purpose: Purpose, attempts: &[Attempt])
         harmless: "frames of all VLANs are let through",
     };
     let mut judged = toggle.judge(facts, purpose, attempts);
-    let promiscuous = facts
-        .link
-        .as_ref()
-        .is_ok_and(|l| l.promiscuity.is_some_and(|p| p > 0));
-    if judged.state == NicState::Wrong && promiscuous {
+    let promiscuity = facts.link.as_ref().ok().and_then(|l| l.promiscuity);
+    let open = facts.queues.as_ref().is_ok_and(|q| q.sockets > 0);
+    let passes = match (promiscuity, purpose) {
+        (Some(1..), _) => Some("the filter is on, and promiscuous mode lets frames of all VLANs through"),
+        (Some(0), Purpose::Mirror) if !open => Some(
+            "the filter is on, and promiscuous mode, which captured turns on while the interface is attached, lets frames of all VLANs through",
+        ),
+        _ => None,
+    };
+    if let Some(passes) = passes.filter(|_| judged.state == NicState::Wrong) {
         judged.state = NicState::Good;
         judged.wanted = Some("off, or promiscuous".into());
-        judged.consequence = "the filter is on, and promiscuous mode lets frames of all VLANs through".into();
+        judged.consequence = passes.into();
     } else if judged.state == NicState::Wrong && purpose == Purpose::Node {
         judged.state = NicState::Good;
         judged.wanted = None;

@@ -118,7 +118,7 @@ pub(super) fn rss(facts: &Facts) -> NicVerdict {
         ),
         _ => {
             let consequence = format!(
-                "both directions of a connection come to different queues, whose packets are ordered by their stamps alone; run: ethtool -X {name} xfrm symmetric-xor, or use one queue: ethtool -L {name} {word} 1",
+                "both directions of a connection may come to different queues, whose packets are ordered by their stamps alone; run: ethtool -X {name} xfrm symmetric-xor, or use one queue: ethtool -L {name} {word} 1",
                 name = facts.name,
                 word = facts.queue_word()
             );
