@@ -24,6 +24,9 @@ use crate::queue::{Arrived, Frame, HistoryState, Holder, Losses, Position, Queue
 
 /// The reserve lasts this long per buffer at 30 million frames a second.
 const REST_PER_BUFFER: Duration = Duration::from_nanos(30);
+/// Buffers between the one that is handed over and the one that is fetched into the cache: frames of a history lie in
+/// memory that nobody has touched for long. What lies behind the end is an old descriptor, and harmless.
+const AHEAD: u64 = 8;
 const LAG_NS: u64 = 10_000_000;
 
 impl Descriptor for FrameDesc {
@@ -139,15 +142,13 @@ impl XdpQueue {
     /// Gives the kernel what its reserve lacks: buffers that nobody needs, then the oldest of the history.
     fn top_up(&mut self) {
         let spare = self.free.len() - self.free.len().min(self.reserve - self.with_kernel);
-        self.with_kernel += give(&mut self.rings, &self.free[spare..]);
-        self.free.truncate(spare);
+        let given = give(&mut self.rings, &self.free[spare..]);
+        self.free.truncate(self.free.len() - given);
+        self.with_kernel += given;
         while self.with_kernel < self.reserve {
             let oldest = self.log.oldest();
             let wanted = oldest.len().min(self.reserve - self.with_kernel);
-            if wanted == 0 {
-                break;
-            }
-            // The longest stretch that is free of held buffers, or else one held buffer to put aside.
+            // A stretch without held buffers, or else one held buffer to put aside.
             let clear = match self.holds.held() {
                 0 => wanted,
                 _ => {
@@ -155,13 +156,17 @@ impl XdpQueue {
                     oldest[..wanted].iter().position(held).unwrap_or(wanted)
                 }
             };
-            if clear > 0 {
-                self.with_kernel += give(&mut self.rings, &oldest[..clear]);
-                self.log.forget(clear);
+            let done = if clear > 0 || wanted == 0 {
+                let given = give(&mut self.rings, &oldest[..clear]);
+                self.with_kernel += given;
+                given
             } else {
-                self.holds.park(oldest[0].addr() >> self.buffer_shift);
-                self.log.forget(1);
+                usize::from(self.holds.park(oldest[0].addr() >> self.buffer_shift))
+            };
+            if done == 0 {
+                break;
             }
+            self.log.forget(done);
         }
         self.forget_torn();
     }
@@ -238,6 +243,9 @@ struct Parts<'a> {
 
 impl Queue for XdpQueue {
     fn receive(&mut self) -> io::Result<Arrived> {
+        let now = clock::monotonic_ns();
+        // Also when nothing comes: what comes after a step of the clock is stamped behind it then.
+        self.timeline.keep_up(now);
         let first = self.log.next();
         let mut arrived = self.consume();
         if arrived == Arrived::default() && self.busy_poll {
@@ -245,8 +253,6 @@ impl Queue for XdpQueue {
             arrived = self.consume();
         }
         if arrived.frames > 0 {
-            let now = clock::monotonic_ns();
-            self.timeline.keep_up(now);
             self.mark(first, now);
         }
         self.top_up();
@@ -278,6 +284,7 @@ impl Queue for XdpQueue {
         let mut parts = Parts::default();
         let mut frames = 0;
         while frames < limit && slot < self.log.whole() {
+            self.region.prefetch(self.log.buffer(slot + AHEAD).addr());
             floor = self.stamp_after(floor, at.number, slot);
             slot = self.visit_one(slot, floor, &mut parts, each);
             frames += 1;
@@ -408,9 +415,8 @@ impl XdpQueue {
     }
 }
 
+/// All of them, or none when the fill ring has no room: then the next call tries again.
 fn give(rings: &mut Rings, buffers: &[FrameDesc]) -> usize {
-    // SAFETY: the caller gives up these buffers: they are in no log and held by nobody.
-    let given = unsafe { rings.fill.produce(buffers) };
-    debug_assert_eq!(given, buffers.len(), "the fill ring holds the reserve");
-    given
+    // SAFETY: the caller gives up what was given: those buffers are in no log then, and held by nobody.
+    unsafe { rings.fill.produce(buffers) }
 }
