@@ -12,6 +12,6 @@ pub mod limits;
 pub mod messages;
 pub mod server;
 
-pub use client::{Attachment, CancelHandle, Client, ClientError, Replies};
+pub use client::{Attachment, CancelHandle, Client, ClientError, Fed, Replies};
 pub use connection::{Connection, ConnectionError};
 pub use messages::*;

@@ -397,8 +397,10 @@ impl LossBalance {
     /// Whether every packet that was seen is accounted for.
     #[must_use]
     pub fn adds_up(&self) -> bool {
-        self.seen == self.matched + self.filtered + self.lost_history
-            && self.matched == self.written + self.lost_writer
+        // A peer may send any numbers: a sum beyond what fits is no balance.
+        let sum = |parts: &[u64]| parts.iter().try_fold(0u64, |all, part| all.checked_add(*part));
+        sum(&[self.matched, self.filtered, self.lost_history]) == Some(self.seen)
+            && sum(&[self.written, self.lost_writer]) == Some(self.matched)
     }
 }
 
@@ -429,4 +431,23 @@ pub enum ErrorCode {
     OutputFailed,
     FeedFailed,
     Internal,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_balance_whose_numbers_overflow_does_not_add_up_and_does_not_panic() {
+        let lie = LossBalance {
+            seen: 0,
+            matched: u64::MAX,
+            filtered: 1,
+            written: u64::MAX,
+            lost_writer: 1,
+            ..LossBalance::default()
+        };
+        assert!(!lie.adds_up());
+        assert!(LossBalance::default().adds_up());
+    }
 }
