@@ -176,7 +176,7 @@ impl Client {
             path: self.socket.clone(),
             source,
         })?;
-        Ok(Connection::new(stream))
+        Ok(Connection::of_client(stream))
     }
 
     async fn ask(&self, body: RequestBody) -> Result<Connection, ClientError> {

@@ -4,13 +4,29 @@ use serde::{Deserialize, Serialize};
 
 /// Version carried by every request; the daemon refuses any other.
 pub const PROTOCOL_VERSION: u32 = 1;
-/// Largest JSON body of one message, in bytes.
+/// Largest JSON body of one request, in bytes.
 pub const MAX_MESSAGE_BYTES: usize = 64 * 1024;
+/// Largest JSON body of one reply, in bytes: the status of hundreds of attachments.
+pub const MAX_REPLY_BYTES: usize = 4 * 1024 * 1024;
 /// Where captured listens unless told otherwise.
 pub const DEFAULT_SOCKET: &str = "/run/trawl/captured.sock";
 /// How long an attachment survives the connection that made it, in seconds, so that a restarted sensor finds
 /// it (and its counters) again.
 pub const ATTACH_LINGER_SECS: u64 = 30;
+
+/// What travels as one message.
+pub trait Message {
+    /// Largest JSON body, in bytes.
+    const LIMIT: usize;
+}
+
+impl Message for Request {
+    const LIMIT: usize = MAX_MESSAGE_BYTES;
+}
+
+impl Message for Reply {
+    const LIMIT: usize = MAX_REPLY_BYTES;
+}
 
 /// What a client sends, once per connection.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]

@@ -11,7 +11,7 @@ use tokio::time::timeout;
 
 use crate::codec::{self, CodecError};
 use crate::connection::{Connection, ConnectionError};
-use crate::messages::{ErrorCode, ErrorReply, MAX_MESSAGE_BYTES, PROTOCOL_VERSION, Request, RequestBody};
+use crate::messages::{ErrorCode, ErrorReply, PROTOCOL_VERSION, Request, RequestBody};
 
 /// A peer must have sent its request within this time.
 pub const REQUEST_DEADLINE: Duration = Duration::from_secs(5);
@@ -221,7 +221,7 @@ pub async fn receive_request(
             ));
         }
         Ok(Err(ConnectionError::Codec(e @ CodecError::TooLarge { .. }))) => {
-            let message = format!("{e}; at most {MAX_MESSAGE_BYTES} bytes may follow the length");
+            let message = e.to_string();
             return Err(ErrorReply {
                 code: ErrorCode::MessageTooLarge,
                 field: None,
