@@ -123,15 +123,22 @@ fn check(args: &RecordArgs) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// The capture that the command line means.
-fn request(args: &RecordArgs, tap: TapIdentity) -> Capture {
-    let milliseconds = |d: std::time::Duration| d.as_millis().try_into().unwrap_or(u64::MAX);
-    Capture {
-        tap,
-        filter: args.filter.clone(),
-        filter_tunnels: args.tunnels,
-        duration_ms: milliseconds(args.duration),
-        max_size_bytes: args.max_size,
+async fn specify(args: &RecordArgs) -> anyhow::Result<CaptureSpec> {
+    let text = args.filter.clone().unwrap_or_default();
+    let compiled = open::filter(text, args.tunnels).await?.context("--filter")?;
+    for sentence in compiled.expansion.sentences() {
+        eprintln!("filter: {sentence}");
+    }
+    for warning in &compiled.warnings {
+        eprintln!("warning: {warning}");
+    }
+    Ok(CaptureSpec {
+        filter: compiled.filter,
+        filter_text: args.filter.clone().unwrap_or_default(),
+        trigger_ns: None,
+        pre_trigger_ns: 0,
+        duration_ns: args.duration.as_nanos().try_into().unwrap_or(u64::MAX),
+        max_size: args.max_size,
         snaplen: args.snaplen,
         trigger_ns: None,
         pre_trigger_ms: milliseconds(args.pre),
