@@ -6,8 +6,9 @@ use tokio::sync::watch;
 use trawl_control::limits::refusal;
 use trawl_control::{AttachmentStatus, ErrorCode, ErrorReply, NicVerdict, QueueStatus, Source, TapIdentity};
 use trawl_dataplane::nic::{self, Purpose, Repairs};
+use trawl_dataplane::ring::RingOptions;
 use trawl_dataplane::ring::device;
-use trawl_dataplane::{Engine, InterfaceName, RingOptions, clock};
+use trawl_dataplane::{Engine, InterfaceName, clock};
 
 use crate::open;
 use crate::stall::{Count, Finding, Stall, interface_packets};
@@ -187,7 +188,11 @@ impl Attachment {
     pub fn look(&self) -> Need {
         let replaced = self.look_at_link();
         if let Some(problem) = self.unusable() {
-            return if replaced { Need::Reopen(problem) } else { Need::Nothing };
+            return if replaced {
+                Need::Reopen(problem)
+            } else {
+                Need::Nothing
+            };
         }
         self.look_at_rings();
         let broken = lock(&self.link).broken.clone();
@@ -213,7 +218,9 @@ impl Attachment {
     fn look_at_rings(&self) {
         let name = &self.name;
         if self.engine.has_ended() {
-            lock(&self.link).broken = Some(format!("receiving on {name} ended unexpectedly; it is opened again"));
+            lock(&self.link).broken = Some(format!(
+                "receiving on {name} ended unexpectedly; it is opened again"
+            ));
             return;
         }
         let counts = self.counts();
@@ -261,7 +268,9 @@ impl Attachment {
             ),
             None => (
                 true,
-                Some(format!("interface {name} is gone; it was deleted, renamed or moved away")),
+                Some(format!(
+                    "interface {name} is gone; it was deleted, renamed or moved away"
+                )),
             ),
             Some(link) if link.up => (false, broken.clone()),
             Some(_) => (

@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use tokio::time::{MissedTickBehavior, interval};
 use trawl_control::limits::refusal;
-use trawl_control::{Connection, ErrorCode, ErrorReply, Feed, FeedStatus, Reply};
+use trawl_control::{Connection, ErrorCode, ErrorReply, Feed, Reply};
 use trawl_dataplane::feed::{FeedError, Veth};
 use trawl_dataplane::ring::device;
 use trawl_dataplane::{EngineError, FeedHandle, InterfaceName};
@@ -49,9 +49,10 @@ pub(crate) async fn serve(
     request: Feed,
     fd: Option<OwnedFd>,
 ) -> Result<(), ErrorReply> {
-    let name = request.interface.parse::<InterfaceName>().map_err(|e| {
-        refusal(ErrorCode::FeedFailed, "interface", format!("interface is {e}"))
-    })?;
+    let name = request
+        .interface
+        .parse::<InterfaceName>()
+        .map_err(|e| refusal(ErrorCode::FeedFailed, "interface", format!("interface is {e}")))?;
     let Some(namespace) = fd else {
         return Err(refusal(
             ErrorCode::MissingDescriptor,
@@ -63,27 +64,14 @@ pub(crate) async fn serve(
     let _place = Place::take()?;
     let (feed, end) = start(&attachment, name.clone(), namespace).await?;
     tracing::info!(tap = %request.tap.name, feed = %name, "feed begins");
-    let mut status = attachment.engine.feeds();
-    status.retain(|feed| feed.interface == name.as_str());
-    let first = status.pop().unwrap_or_else(|| fresh(&name));
     let mut why = Ok(());
-    if say(connection, &Reply::Fed(first)).await {
-        why = stay(connection, registry, &attachment, &end).await;
+    if say(connection, &Reply::Fed(feed.status())).await {
+        why = stay(connection, registry, &attachment, (&feed, &end)).await;
     }
     // Waits for the sender's thread and removes the interface.
     let _ = tokio::task::spawn_blocking(move || drop(feed)).await;
     tracing::info!(tap = %request.tap.name, feed = %name, "feed ended");
     why
-}
-
-fn fresh(name: &InterfaceName) -> FeedStatus {
-    FeedStatus {
-        interface: name.to_string(),
-        packets: 0,
-        bytes: 0,
-        dropped: 0,
-        problem: None,
-    }
 }
 
 async fn start(
@@ -120,7 +108,7 @@ async fn stay(
     connection: &mut Connection,
     registry: &Registry,
     attachment: &Arc<Attachment>,
-    end: &InterfaceName,
+    (feed, end): (&FeedHandle, &InterfaceName),
 ) -> Result<(), ErrorReply> {
     let mut closed = attachment.lease.subscribe();
     let mut looks = interval(LOOK);
@@ -134,7 +122,7 @@ async fn stay(
             }
             _ = looks.tick() => {
                 let same = registry.find(&attachment.tap).is_some_and(|now| Arc::ptr_eq(&now, attachment));
-                if !same || attachment.engine.has_ended() {
+                if !same || feed.has_ended() {
                     return over("the interface of the tap was opened anew; ask for the feed again");
                 }
                 if device::link(end).is_ok_and(|link| link.is_none()) {

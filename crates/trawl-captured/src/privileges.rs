@@ -51,7 +51,9 @@ fn shrink_bounding_set(kept: CapabilitySet) -> anyhow::Result<()> {
 /// The needed capabilities that this process does not have.
 pub(crate) fn missing() -> Vec<&'static str> {
     let effective = capabilities(None).map_or(CapabilitySet::empty(), |sets| sets.effective);
-    let lacks = |(capability, name): &(CapabilitySet, &'static str)| (!effective.contains(*capability)).then_some(*name);
+    let lacks = |(capability, name): &(CapabilitySet, &'static str)| {
+        (!effective.contains(*capability)).then_some(*name)
+    };
     NEEDED.iter().filter_map(lacks).collect()
 }
 

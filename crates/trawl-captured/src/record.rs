@@ -39,7 +39,8 @@ struct Outcome {
 /// that recording does not need are given up.
 pub(crate) fn prepare(args: RecordArgs) -> anyhow::Result<Prepared> {
     check(&args)?;
-    let compiled = open::compile(args.filter.as_deref().unwrap_or_default(), args.tunnels).context("--filter")?;
+    let compiled =
+        open::compile(args.filter.as_deref().unwrap_or_default(), args.tunnels).context("--filter")?;
     for sentence in compiled.expansion.sentences() {
         eprintln!("filter: {sentence}");
     }
@@ -91,7 +92,9 @@ async fn record(prepared: Prepared) -> anyhow::Result<(RecordArgs, Outcome)> {
 
 /// A file that nothing was written into is none. One with packets stays, whatever happened.
 fn remove(output: &Path) {
-    let empty = output.symlink_metadata().is_ok_and(|m| m.is_file() && m.len() == 0);
+    let empty = output
+        .symlink_metadata()
+        .is_ok_and(|m| m.is_file() && m.len() == 0);
     if empty && let Err(e) = std::fs::remove_file(output) {
         eprintln!("note: {} stays, empty: {e}", output.display());
     }
@@ -117,28 +120,24 @@ fn check(args: &RecordArgs) -> anyhow::Result<()> {
         anyhow!(flag)
     })?;
     let name = &args.interface;
-    if device::link(name).with_context(|| format!("cannot look at {name}"))?.is_none() {
+    if device::link(name)
+        .with_context(|| format!("cannot look at {name}"))?
+        .is_none()
+    {
         bail!("interface {name} does not exist here; check the name with `ip link`");
     }
     Ok(())
 }
 
-async fn specify(args: &RecordArgs) -> anyhow::Result<CaptureSpec> {
-    let text = args.filter.clone().unwrap_or_default();
-    let compiled = open::filter(text, args.tunnels).await?.context("--filter")?;
-    for sentence in compiled.expansion.sentences() {
-        eprintln!("filter: {sentence}");
-    }
-    for warning in &compiled.warnings {
-        eprintln!("warning: {warning}");
-    }
-    Ok(CaptureSpec {
-        filter: compiled.filter,
-        filter_text: args.filter.clone().unwrap_or_default(),
-        trigger_ns: None,
-        pre_trigger_ns: 0,
-        duration_ns: args.duration.as_nanos().try_into().unwrap_or(u64::MAX),
-        max_size: args.max_size,
+/// The capture that the command line means.
+fn request(args: &RecordArgs, tap: TapIdentity) -> Capture {
+    let milliseconds = |d: std::time::Duration| d.as_millis().try_into().unwrap_or(u64::MAX);
+    Capture {
+        tap,
+        filter: args.filter.clone(),
+        filter_tunnels: args.tunnels,
+        duration_ms: milliseconds(args.duration),
+        max_size_bytes: args.max_size,
         snaplen: args.snaplen,
         trigger_ns: None,
         pre_trigger_ms: milliseconds(args.pre),

@@ -6,7 +6,8 @@ use std::time::{Duration, Instant};
 
 use trawl_control::limits::{self, refusal};
 use trawl_control::{ATTACH_LINGER_SECS, Attach, DaemonStatus, ErrorCode, ErrorReply, Source, TapIdentity};
-use trawl_dataplane::{RingOptions, clock};
+use trawl_dataplane::clock;
+use trawl_dataplane::ring::RingOptions;
 
 use crate::attachment::{Attachment, Inheritance, Need};
 use crate::open;
@@ -50,7 +51,8 @@ impl Registry {
         close(stale).await;
         let mut ring = self.ring;
         ring.history_bytes = request.history_bytes.unwrap_or(ring.history_bytes);
-        let opened = Attachment::open_beside(request.tap, request.source, ring, Inheritance::default()).await?;
+        let opened =
+            Attachment::open_beside(request.tap, request.source, ring, Inheritance::default()).await?;
         let attachment = Arc::new(opened);
         self.insert(Arc::clone(&attachment), 1);
         Ok(attachment)
@@ -238,106 +240,4 @@ async fn shut(attachments: Vec<Arc<Attachment>>, why: String) {
         }
     })
     .await;
-}
-
-impl Attachment {
-    pub fn status(&self) -> AttachmentStatus {
-        let link = self.link.lock().unwrap_or_else(PoisonError::into_inner).clone();
-        let counters = self.engine.counters();
-        AttachmentStatus {
-            tap: self.tap.clone(),
-            source: self.source.clone(),
-            ifindex: self.index,
-            mode: self.engine.mode(),
-            mode_proved: counters.packets > 0,
-            mode_refusals: self.engine.mode_refusals().to_vec(),
-            link_up: link.up,
-            attached_at_ns: self.opened_at_ns,
-            last_packet_ns: self.engine.last_packet_ns(),
-            counters,
-            active_captures: self.engine.active_captures(),
-            problem: link.problem.or_else(|| self.engine.problem()),
-            queues: self.engine.queues(),
-            history: self.engine.history(),
-            nic: Vec::new(),
-            feeds: self.engine.feeds(),
-        }
-    }
-
-    /// Why no capture can run here now.
-    pub fn unusable(&self) -> Option<String> {
-        let link = self.link.lock().unwrap_or_else(PoisonError::into_inner);
-        if link.gone { link.problem.clone() } else { None }
-    }
-
-    fn is_dead(&self) -> bool {
-        self.unusable().is_some() || self.engine.has_ended()
-    }
-
-    /// Notes the state of the link. True when the interface must be opened again.
-    fn look_at_link(&self) -> bool {
-        let name = &self.name;
-        // What comes back from another network namespace may keep its number, but the ring on it is dead.
-        let was_gone = self.link.lock().unwrap_or_else(PoisonError::into_inner).gone;
-        let (state, replaced) = match device::link(name) {
-            Ok(Some(link)) if was_gone || link.index != self.index => {
-                let problem =
-                    format!("interface {name} was re-created or came back; it is opened again shortly");
-                (
-                    LinkState {
-                        up: link.up,
-                        problem: Some(problem),
-                        gone: true,
-                    },
-                    true,
-                )
-            }
-            Ok(Some(link)) if link.up => (
-                LinkState {
-                    up: true,
-                    problem: None,
-                    gone: false,
-                },
-                false,
-            ),
-            Ok(Some(_)) => {
-                let problem = format!(
-                    "link of {name} is down; set it up with `ip link set {name} up` and check the cable"
-                );
-                (
-                    LinkState {
-                        up: false,
-                        problem: Some(problem),
-                        gone: false,
-                    },
-                    false,
-                )
-            }
-            Ok(None) => {
-                let problem = format!("interface {name} is gone; it was deleted, renamed or moved away");
-                (
-                    LinkState {
-                        up: false,
-                        problem: Some(problem),
-                        gone: true,
-                    },
-                    false,
-                )
-            }
-            Err(e) => {
-                tracing::warn!(interface = %name, error = %e, "cannot look at the link");
-                return false;
-            }
-        };
-        let mut link = self.link.lock().unwrap_or_else(PoisonError::into_inner);
-        if *link != state {
-            tracing::info!(interface = %name, up = state.up, problem = state.problem, "link changed");
-        }
-        if state.gone && !link.gone {
-            self.engine
-                .end_captures(state.problem.as_deref().unwrap_or_default());
-        }
-        *link = state;
-        replaced
-    }
 }

@@ -27,7 +27,10 @@ pub(crate) fn prepare(args: &ServeArgs) -> anyhow::Result<Bound> {
     let bound = Bound::new(&args.socket, Some(args.socket_group))?;
     privileges::keep_needed()?;
     for capability in privileges::missing() {
-        tracing::warn!(capability, "this process lacks a capability that it needs to open interfaces");
+        tracing::warn!(
+            capability,
+            "this process lacks a capability that it needs to open interfaces"
+        );
     }
     Ok(bound)
 }
@@ -128,8 +131,13 @@ async fn look_at_nics(registry: Arc<Registry>) {
 async fn clean_leftovers() {
     match tokio::task::spawn_blocking(feed::clean_leftovers).await {
         Ok(Ok(removed)) if removed.is_empty() => {}
-        Ok(Ok(removed)) => tracing::info!(?removed, "interfaces of feeds that an earlier daemon left were removed"),
-        Ok(Err(e)) => tracing::warn!(error = %e, "what an earlier daemon left of its feeds cannot be removed"),
+        Ok(Ok(removed)) => tracing::info!(
+            ?removed,
+            "interfaces of feeds that an earlier daemon left were removed"
+        ),
+        Ok(Err(e)) => {
+            tracing::warn!(error = %e, "what an earlier daemon left of its feeds cannot be removed")
+        }
         Err(e) => tracing::warn!(error = %e, "looking for leftovers failed unexpectedly"),
     }
 }

@@ -112,7 +112,10 @@ mod tests {
         use Finding::*;
         let mut stall = Stall::default();
         let counts = [(0, 0), (100, 100), (200, 100), (300, 100), (400, 100), (500, 500)];
-        assert_eq!(looks(&mut stall, &counts), [Fine, Fine, Suspect, Suspect, Stalled, Fine]);
+        assert_eq!(
+            looks(&mut stall, &counts),
+            [Fine, Fine, Suspect, Suspect, Stalled, Fine]
+        );
     }
 
     #[test]
@@ -132,7 +135,13 @@ mod tests {
         let findings = looks(&mut stall, &counts);
         assert_eq!(findings.iter().filter(|f| **f == Finding::Stalled).count(), 1);
         looks(&mut stall, &[(40_000, 9), (41_000, 9), (42_000, 9)]);
-        assert_eq!(stall.look(Count { before: 43_000, ring: 9 }), Finding::Stalled);
+        assert_eq!(
+            stall.look(Count {
+                before: 43_000,
+                ring: 9
+            }),
+            Finding::Stalled
+        );
     }
 
     #[test]

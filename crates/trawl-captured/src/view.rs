@@ -50,7 +50,11 @@ impl Row {
 
     fn lost(&self) -> String {
         let c = &self.status.counters;
-        format!("ring {}, nic {}", measured(c.dropped_ring), measured(c.dropped_nic))
+        format!(
+            "ring {}, nic {}",
+            measured(c.dropped_ring),
+            measured(c.dropped_nic)
+        )
     }
 
     fn history(&self) -> String {
@@ -100,7 +104,9 @@ pub(crate) fn lines(rows: &[Row]) -> String {
 pub(crate) fn picture(rows: &[Row]) -> String {
     let mut text = String::from("trawl-captured watch   (Ctrl-C ends)\n");
     if rows.is_empty() {
-        text.push_str("\nThe daemon has nothing attached. Name an interface with --interface to watch one yourself.\n");
+        text.push_str(
+            "\nThe daemon has nothing attached. Name an interface with --interface to watch one yourself.\n",
+        );
     }
     for row in rows {
         draw(&mut text, row);
@@ -137,7 +143,11 @@ fn draw(text: &mut String, row: &Row) {
         s.queues.iter().for_each(|queue| draw_queue(text, queue));
     }
     for feed in &s.feeds {
-        let problem = feed.problem.as_ref().map(|p| format!("; {p}")).unwrap_or_default();
+        let problem = feed
+            .problem
+            .as_ref()
+            .map(|p| format!("; {p}"))
+            .unwrap_or_default();
         let _ = writeln!(
             text,
             "  feed      {}: {} packets, {} dropped{problem}",
@@ -149,7 +159,11 @@ fn draw(text: &mut String, row: &Row) {
     }
     for verdict in s.nic.iter().filter(|v| v.state == NicState::Wrong) {
         let found = check::found(verdict);
-        let _ = writeln!(text, "  NIC       {} {found}: {}", verdict.item, verdict.consequence);
+        let _ = writeln!(
+            text,
+            "  NIC       {} {found}: {}",
+            verdict.item, verdict.consequence
+        );
     }
 }
 
@@ -174,12 +188,19 @@ fn draw_queue(text: &mut String, queue: &QueueStatus) {
 /// Time of day in UTC.
 fn clock_of(time_ns: u64) -> String {
     let seconds = time_ns / 1_000_000_000 % 86_400;
-    format!("{:02}:{:02}:{:02}Z", seconds / 3600, seconds / 60 % 60, seconds % 60)
+    format!(
+        "{:02}:{:02}:{:02}Z",
+        seconds / 3600,
+        seconds / 60 % 60,
+        seconds % 60
+    )
 }
 
 #[cfg(test)]
 mod tests {
-    use trawl_control::{CaptureMode, Counters, HistoryStatus, InterfaceSpec, NicVerdict, Source, TapIdentity};
+    use trawl_control::{
+        CaptureMode, Counters, HistoryStatus, InterfaceSpec, NicVerdict, Source, TapIdentity,
+    };
 
     use super::*;
 

@@ -70,7 +70,10 @@ async fn open_eye(args: &WatchArgs) -> anyhow::Result<Eye> {
         return Ok(Eye::Daemon(client, None));
     };
     if let Some(found) = daemon::attachment_on(&client, name).await {
-        eprintln!("{name} is attached by the daemon, for tap {}; this is what it counts", found.tap.name);
+        eprintln!(
+            "{name} is attached by the daemon, for tap {}; this is what it counts",
+            found.tap.name
+        );
         return Ok(Eye::Daemon(client, Some(found.ifindex)));
     }
     let opened = Attachment::open_beside(
@@ -115,9 +118,15 @@ impl Eye {
     }
 
     async fn reopen(&mut self, why: &str) -> anyhow::Result<Vec<AttachmentStatus>> {
-        let Self::Own(attachment) = self else { return Ok(vec![]) };
+        let Self::Own(attachment) = self else {
+            return Ok(vec![]);
+        };
         eprintln!("{why}");
-        let (source, ring, inherited) = (attachment.source.clone(), attachment.ring, attachment.inheritance());
+        let (source, ring, inherited) = (
+            attachment.source.clone(),
+            attachment.ring,
+            attachment.inheritance(),
+        );
         tokio::task::block_in_place(|| attachment.shut(why));
         let opened = Attachment::open_beside(own_identity(), source, ring, inherited);
         **attachment = opened.await.map_err(|refusal| anyhow!(refusal.message))?;

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use anyhow::{anyhow, bail};
-use trawl_control::{AttachmentStatus, Client, Ended, Reply, Replies, Source, Started};
+use trawl_control::{AttachmentStatus, Client, Ended, Replies, Reply, Source, Started};
 
 use super::report::Progress;
 use super::trigger::Signals;
@@ -63,9 +63,13 @@ fn announce(args: &RecordArgs, attachment: &AttachmentStatus) {
     );
     let by_node = matches!(attachment.source, Source::NodeInterface(_));
     if args.node && !by_node {
-        eprintln!("note: it takes every frame away from the machine (AF_XDP), so beside it --node would see nothing");
+        eprintln!(
+            "note: it takes every frame away from the machine (AF_XDP), so beside it --node would see nothing"
+        );
     } else if !args.node && by_node {
-        eprintln!("note: it listens beside the machine (AF_PACKET), as with --node; --alone opens the interface anew");
+        eprintln!(
+            "note: it listens beside the machine (AF_PACKET), as with --node; --alone opens the interface anew"
+        );
     }
     if let Some(problem) = &attachment.problem {
         eprintln!("note: {problem}");

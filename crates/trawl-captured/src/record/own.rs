@@ -65,7 +65,11 @@ async fn open_interface(args: &RecordArgs) -> anyhow::Result<Attachment> {
         Inheritance::default(),
     );
     let opened = opened.await.map_err(|refusal| anyhow!(refusal.message));
-    if args.node { opened } else { opened.context("without --node") }
+    if args.node {
+        opened
+    } else {
+        opened.context("without --node")
+    }
 }
 
 fn announce(args: &RecordArgs, attachment: &Attachment) {
@@ -82,7 +86,11 @@ fn announce(args: &RecordArgs, attachment: &Attachment) {
     if let Some(problem) = &status.problem {
         eprintln!("note: {problem}; nothing arrives until then");
     }
-    for verdict in status.nic.iter().filter(|v| v.state == trawl_control::NicState::Wrong) {
+    for verdict in status
+        .nic
+        .iter()
+        .filter(|v| v.state == trawl_control::NicState::Wrong)
+    {
         eprintln!("note: {}", verdict.consequence);
     }
 }

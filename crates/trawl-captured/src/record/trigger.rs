@@ -51,7 +51,11 @@ impl Signals {
     }
 
     async fn pulled(&mut self, args: &RecordArgs) -> anyhow::Result<()> {
-        let key = if stdin().is_terminal() { "press Enter or " } else { "" };
+        let key = if stdin().is_terminal() {
+            "press Enter or "
+        } else {
+            ""
+        };
         eprintln!(
             "waiting for the trigger: {key}kill -USR1 {}; the file will begin {} before it and end {} after it",
             std::process::id(),
@@ -60,11 +64,12 @@ impl Signals {
         );
         let mut lines = lines_of_stdin();
         tokio::select! {
-            Some(()) = lines.recv() => {}
-            _ = self.user.recv() => {}
-            () = self.stop() => bail!("interrupted before the trigger; nothing was recorded"),
+            Some(()) = lines.recv() => return Ok(()),
+            _ = self.user.recv() => return Ok(()),
+            _ = self.interrupt.recv() => {}
+            _ = self.terminate.recv() => {}
         }
-        Ok(())
+        bail!("interrupted before the trigger; nothing was recorded")
     }
 }
 
