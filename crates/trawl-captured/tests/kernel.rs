@@ -2,13 +2,21 @@
 
 #[path = "kernel/bounds.rs"]
 mod bounds;
+#[path = "kernel/cli.rs"]
+mod cli;
 #[path = "kernel/daemon.rs"]
 mod daemon;
 #[path = "kernel/packets.rs"]
 mod packets;
+#[path = "kernel/privileges.rs"]
+mod privileges;
 #[path = "kernel/record.rs"]
 mod record;
 #[path = "kernel/refusals.rs"]
 mod refusals;
+#[path = "kernel/survival.rs"]
+mod survival;
+#[path = "kernel/survival_disk.rs"]
+mod survival_disk;
 #[path = "kernel/world.rs"]
 mod world;

@@ -25,7 +25,7 @@ pub(super) async fn record(prepared: Prepared) -> anyhow::Result<(RecordArgs, Ou
     let Prepared { args, file, compiled } = prepared;
     let mut signals = Signals::new()?;
     let attachment = open_interface(&args).await?;
-    announce(&args, &attachment);
+    notes(&attachment);
     let trigger_ns = signals.trigger(&args, args.pre).await?;
     let pre_asked_ns = args.pre.as_nanos() as u64;
     let spec = CaptureSpec {
@@ -45,6 +45,12 @@ pub(super) async fn record(prepared: Prepared) -> anyhow::Result<(RecordArgs, Ou
     let running = attachment
         .engine
         .capture(spec, file, Box::new(move |e| drop(on_end.send(e))))?;
+    eprintln!(
+        "recording {} ({}) into {}; Ctrl-C ends it early",
+        args.interface,
+        attachment.engine.mode().as_str(),
+        args.output.display()
+    );
     let covered = trigger_ns.saturating_sub(running.covered_from_ns);
     let ended = follow(&attachment, &running, ended, &mut signals).await?;
     tokio::task::spawn_blocking(move || attachment.shut("the recording is over")).await?;
@@ -72,14 +78,8 @@ async fn open_interface(args: &RecordArgs) -> anyhow::Result<Attachment> {
     }
 }
 
-fn announce(args: &RecordArgs, attachment: &Attachment) {
+fn notes(attachment: &Attachment) {
     let status = attachment.status();
-    eprintln!(
-        "recording {} ({}) into {}; Ctrl-C ends it early",
-        args.interface,
-        status.mode.as_str(),
-        args.output.display()
-    );
     for refusal in &status.mode_refusals {
         eprintln!("note: {refusal}");
     }
