@@ -85,12 +85,29 @@ fn mirror(name: &InterfaceName, ring: &RingOptions) -> Result<Opened, ErrorReply
     let mirror = MirrorInterface(name.clone());
     // Before the rings: some drivers reset their queues for it.
     let (nic, repairs) = nic::prepare(&mirror);
-    let opened = xdp::open(&mirror, ring).map_err(|e| open_error(&e))?;
+    let opened =
+        xdp::open(&mirror, ring).map_err(|e| occupied(name, &e).unwrap_or_else(|| open_error(&e)))?;
     Ok(Opened {
         engine: Engine::start(opened).map_err(|e| engine_error(&e))?,
         nic,
         repairs: Some(repairs),
     })
+}
+
+/// The refusal when somebody else's program is what keeps ours out. Never replaced: its owner may be at work.
+fn occupied(name: &InterfaceName, error: &OpenError) -> Option<ErrorReply> {
+    if !matches!(error, OpenError::NoMode { .. }) {
+        return None;
+    }
+    let id = nic::xdp_program(name)?;
+    Some(refusal(
+        ErrorCode::InterfaceUnavailable,
+        "source.interface",
+        format!(
+            "interface {name} carries XDP program {id} of somebody else; see `bpftool prog show id {id}` for its owner, and \
+             when nobody needs it run: ip link set {name} xdp off"
+        ),
+    ))
 }
 
 pub(crate) fn open_error(error: &OpenError) -> ErrorReply {

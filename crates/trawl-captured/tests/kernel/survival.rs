@@ -26,7 +26,9 @@ fn is_increasing(packets: &[Packet]) -> bool {
 async fn what_a_killed_daemon_left_of_its_feeds_is_removed_by_the_next_one_and_nothing_else_is() {
     let (world, analyzer) = (World::new(), World::new());
     // A stranger's interface with a name like ours stays.
-    world.ip(&["link", "add", "trawlf99", "type", "dummy"]);
+    world.ip(&[
+        "link", "add", "trawlf99", "type", "veth", "peer", "name", "stranger",
+    ]);
     let mut daemon = world.daemon();
     let client = world.client();
     let _held = attach(&client, mirror(NEAR)).await;
