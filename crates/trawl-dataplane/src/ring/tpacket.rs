@@ -21,12 +21,13 @@ use super::{Guard, OpenError, Opened, RingOptions};
 use crate::interface::NodeInterface;
 pub use queue::PacketQueue;
 
-/// Bytes of a block.
-pub(super) const BLOCK: usize = 1 << 20;
+/// Bytes of a block. Large enough for any frame, and small because a link with little traffic fills none: each lasts
+/// one timeout then, and the more there are, the longer the history.
+pub(super) const BLOCK: usize = 128 << 10;
 /// Blocks that the kernel has ahead of it, for all queues.
-const RESERVE: usize = 16;
+const RESERVE: usize = (16 << 20) / BLOCK;
 /// And at least so many per queue.
-const RESERVE_LEAST: usize = 8;
+const RESERVE_LEAST: usize = (4 << 20) / BLOCK;
 /// What is received in a call stays for the visits that follow it.
 const HISTORY_LEAST: usize = 2 * queue::BLOCKS_PER_CALL;
 
