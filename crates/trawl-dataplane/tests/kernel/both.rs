@@ -34,7 +34,12 @@ impl Law for InOrder {
             far.send(&frame(i, lengths[i as usize % 4])).unwrap();
             sent.push((before, clock::realtime_ns()));
         }
-        receive(queue, 1000);
+        let bytes = receive(queue, 1000);
+        let sum: u64 = lengths.iter().map(|l| *l as u64 * 250).sum();
+        assert!(
+            (sum..=sum + 7000).contains(&bytes),
+            "{bytes} bytes instead of {sum}"
+        );
         let (frames, overtaken) = rest(queue, &mut at);
         assert_eq!((frames.len(), overtaken), (1000, 0));
         for (i, (seen, (before, after))) in (0..).zip(frames.iter().zip(&sent)) {

@@ -1,10 +1,9 @@
 //! One block of a `TPACKET_V3` ring, read and mended as plain bytes.
 
-use std::mem::{offset_of, size_of};
+use std::mem::offset_of;
 
 const TAG: usize = 4;
 const ADDRESSES: usize = 12;
-const LINK_ADDRESS: usize = size_of::<libc::tpacket3_hdr>().next_multiple_of(libc::TPACKET_ALIGNMENT);
 const HEADER: usize = offset_of!(libc::tpacket_block_desc, hdr);
 const VARIANT: usize = offset_of!(libc::tpacket3_hdr, hv1);
 /// Room before each frame in which its addresses can move to make place for a tag.
@@ -13,7 +12,7 @@ pub(super) const RESERVE: usize = 16;
 /// What the header of a block says.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Summary {
-    /// Frames, also those of a loopback that are left out.
+    /// Frames.
     pub frames: u32,
     /// Bytes of the block that are used, headers included.
     pub used: u32,
@@ -68,10 +67,9 @@ impl Packet {
         })
     }
 
-    /// Whether this machine sent it.
-    pub fn outgoing(&self, block: &[u8]) -> bool {
-        let kind = self.at + LINK_ADDRESS + offset_of!(libc::sockaddr_ll, sll_pkttype);
-        block.get(kind) == Some(&libc::PACKET_OUTGOING)
+    /// What a frame takes in its block besides its bytes.
+    pub fn overhead(&self) -> usize {
+        self.start
     }
 
     /// Its bytes; none when the header does not fit its block.

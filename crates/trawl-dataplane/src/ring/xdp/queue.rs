@@ -24,6 +24,9 @@ use crate::queue::{Arrived, Frame, HistoryState, Holder, Losses, Position, Queue
 
 /// The reserve lasts this long per buffer at 30 million frames a second.
 const REST_PER_BUFFER: Duration = Duration::from_nanos(30);
+/// Buffers between the one that is handed over and the one that is fetched into the cache: frames of a history lie in
+/// memory that nobody has touched for long. What lies behind the end is an old descriptor, and harmless.
+const AHEAD: u64 = 8;
 const LAG_NS: u64 = 10_000_000;
 
 impl Descriptor for FrameDesc {
@@ -280,6 +283,7 @@ impl Queue for XdpQueue {
         let mut parts = Parts::default();
         let mut frames = 0;
         while frames < limit && slot < self.log.whole() {
+            self.region.prefetch(self.log.buffer(slot + AHEAD).addr());
             floor = self.stamp_after(floor, at.number, slot);
             slot = self.visit_one(slot, floor, &mut parts, each);
             frames += 1;
