@@ -255,7 +255,8 @@ pub struct HistoryStatus {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct NicVerdict {
-    /// What: driver, queues, sockets, rss, gro, lro, rxVlan, vlanFilter, mtu, promiscuity, link, speed, clock, xdp.
+    /// What: driver, queues, sockets, rss, gro, lro, rxVlan, vlanFilter, segmentation, mtu, promiscuity, link, speed, ring,
+    /// clock, xdp.
     pub item: String,
     /// What was found; absent when it could not be looked at.
     pub found: Option<String>,

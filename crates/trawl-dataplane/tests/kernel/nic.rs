@@ -111,7 +111,7 @@ fn several_queues_are_counted_as_ethtool_counts_them_and_their_order_is_not_prom
     );
     assert_eq!(of(&verdicts, "rss").state, NicState::Unknown);
     assert_eq!(of(&verdicts, "promiscuity").found.as_deref(), Some("on"));
-    assert_eq!(of(&verdicts, "sockets").found.as_deref(), Some("0 on 2 queues"));
+    assert_eq!(of(&verdicts, "sockets").found.as_deref(), Some("0 of 2 queues"));
 }
 
 #[test]
@@ -120,7 +120,7 @@ fn the_sockets_that_are_open_on_the_queues_are_counted_by_the_kernel() {
     let opened = crate::world::mirror(&crate::world::history(0));
     let verdicts = nic::check(&near().0, Purpose::Mirror);
     let sockets = of(&verdicts, "sockets");
-    assert_eq!(sockets.found.as_deref(), Some("1 on 1 queues"), "{sockets:?}");
+    assert_eq!(sockets.found.as_deref(), Some("1 of 1 queues"), "{sockets:?}");
     assert_eq!(sockets.state, NicState::Good);
     assert_eq!(of(&verdicts, "promiscuity").state, NicState::Good);
     drop(opened);
