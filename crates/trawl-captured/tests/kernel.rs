@@ -4,12 +4,16 @@
 mod balance;
 #[path = "kernel/bounds.rs"]
 mod bounds;
-#[path = "kernel/cli.rs"]
-mod cli;
 #[path = "kernel/bounds_exact.rs"]
 mod bounds_exact;
+#[path = "kernel/budget.rs"]
+mod budget;
+#[path = "kernel/cli.rs"]
+mod cli;
 #[path = "kernel/daemon.rs"]
 mod daemon;
+#[path = "kernel/hardening.rs"]
+mod hardening;
 #[path = "kernel/load.rs"]
 mod load;
 #[path = "kernel/packets.rs"]
@@ -22,11 +26,11 @@ mod readers;
 mod record;
 #[path = "kernel/refusals.rs"]
 mod refusals;
+#[path = "kernel/seam.rs"]
+mod seam;
 #[path = "kernel/survival.rs"]
 mod survival;
 #[path = "kernel/survival_disk.rs"]
 mod survival_disk;
-#[path = "kernel/seam.rs"]
-mod seam;
 #[path = "kernel/world.rs"]
 mod world;

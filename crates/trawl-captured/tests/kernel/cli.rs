@@ -43,7 +43,7 @@ async fn a_recording_by_the_daemon_begins_with_what_it_had_held_before_anybody_a
         }
         let (code, said) = recording.finish();
         assert_eq!(code, Some(0), "{said}");
-        let numbers: Vec<_> = packets_of(&world.path("f")).iter().map(number_of).collect();
+        let numbers: Vec<_> = packets_of(&world.path("f")).iter().map(sequence_of).collect();
         assert!(
             numbers.iter().copied().eq(0..600),
             "{} packets: {said}",
@@ -86,7 +86,7 @@ fn a_recording_that_waits_holds_what_comes_and_cuts_it_when_the_trigger_is_pulle
         }
         let (code, said) = recording.finish();
         assert_eq!(code, Some(0), "{said}");
-        let numbers: Vec<_> = packets_of(&world.path("f")).iter().map(number_of).collect();
+        let numbers: Vec<_> = packets_of(&world.path("f")).iter().map(sequence_of).collect();
         assert!(
             numbers.iter().copied().eq(0..250),
             "{} packets: {said}",

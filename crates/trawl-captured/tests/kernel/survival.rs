@@ -19,7 +19,7 @@ fn feed(interface: &str) -> Feed {
 }
 
 fn is_increasing(packets: &[Packet]) -> bool {
-    packets.is_sorted_by(|a, b| number_of(a) < number_of(b))
+    packets.is_sorted_by(|a, b| sequence_of(a) < sequence_of(b))
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -75,7 +75,7 @@ async fn a_link_that_flaps_costs_a_capture_only_what_did_not_arrive() {
         let sent = traffic.stop();
         assert_eq!(ended.stop_reason, StopReason::Duration, "the capture goes on");
         assert!(is_increasing(&packets), "none twice, none out of order");
-        let last = packets.last().map(number_of).unwrap();
+        let last = packets.last().map(sequence_of).unwrap();
         assert!(
             last + 1 > packets.len() as u32,
             "some frames met a link that was down"
@@ -204,8 +204,8 @@ async fn a_daemon_that_is_stopped_and_continued_again_and_again_counts_what_that
         let (ended, packets) = running.ended().await;
         traffic.stop();
         assert_eq!(ended.stop_reason, StopReason::Duration);
-        let first = packets.first().map(number_of).unwrap();
-        let last = packets.last().map(number_of).unwrap();
+        let first = packets.first().map(sequence_of).unwrap();
+        let last = packets.last().map(sequence_of).unwrap();
         let lost = ended.balance.lost_ring.unwrap() + ended.balance.lost_history + ended.balance.lost_writer;
         assert!(is_increasing(&packets));
         assert!(u64::from(last - first) < packets.len() as u64 + lost, "{ended:?}");

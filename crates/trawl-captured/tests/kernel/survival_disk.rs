@@ -101,7 +101,7 @@ async fn a_full_disk_ends_its_own_capture_with_whole_packets_and_leaves_the_othe
             "{:?}",
             ended.balance
         );
-        let whole: Vec<_> = packets.iter().map(number_of).collect();
+        let whole: Vec<_> = packets.iter().map(sequence_of).collect();
         assert!(
             whole.iter().copied().eq(0..whole.len() as u32),
             "from the first on, none missing"
@@ -167,6 +167,6 @@ async fn an_output_that_blocks_costs_only_its_own_capture_and_what_it_missed_is_
         let (ended, packets) = stuck.ended().await;
         assert_eq!(ended.stop_reason, StopReason::Duration);
         assert!(ended.balance.lost_writer > 0, "{:?}", ended.balance);
-        assert!(packets.is_sorted_by(|a, b| number_of(a) < number_of(b)));
+        assert!(packets.is_sorted_by(|a, b| sequence_of(a) < sequence_of(b)));
     }
 }

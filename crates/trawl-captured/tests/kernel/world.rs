@@ -231,7 +231,7 @@ impl Drop for Traffic {
 }
 
 /// The number in a frame of [`frame`].
-pub fn number_of(packet: &Packet) -> u32 {
+pub fn sequence_of(packet: &Packet) -> u32 {
     u32::from_be_bytes(packet.bytes[42..46].try_into().unwrap())
 }
 
