@@ -27,6 +27,8 @@ mod kind {
     pub const PROMISCUITY: u16 = 30;
     pub const RX_QUEUES: u16 = 32;
     pub const LOWER_NAMESPACE: u16 = 37;
+    pub const XDP: u16 = 43;
+    pub const XDP_PROGRAM: u16 = 4;
     pub const ROUTE_INTERFACE: u16 = 4;
     pub const ROUTE_MULTIPATH: u16 = 9;
 }
@@ -52,6 +54,8 @@ pub(crate) struct LinkFacts {
     pub rx_queues: Option<u32>,
     /// Frames that were too long or too short.
     pub length_errors: Option<u64>,
+    /// Number of the XDP program on it.
+    pub xdp_program: Option<u32>,
 }
 
 impl LinkFacts {
@@ -120,6 +124,11 @@ fn read(body: &[u8]) -> Option<LinkFacts> {
             kind::STATISTICS => {
                 let at = value.get(LENGTH_ERRORS..).and_then(<[u8]>::first_chunk);
                 link.length_errors = at.map(|b| u64::from_ne_bytes(*b));
+            }
+            kind::XDP => {
+                let mut inside = attributes(value);
+                let program = inside.find(|(k, _)| *k == kind::XDP_PROGRAM);
+                link.xdp_program = program.and_then(|(_, v)| word(v));
             }
             kind::INFO => {
                 let mut inside = attributes(value);
