@@ -34,7 +34,12 @@ impl Law for InOrder {
             far.send(&frame(i, lengths[i as usize % 4])).unwrap();
             sent.push((before, clock::realtime_ns()));
         }
-        receive(queue, 1000);
+        let bytes = receive(queue, 1000);
+        let sum: u64 = lengths.iter().map(|l| *l as u64 * 250).sum();
+        assert!(
+            (sum..=sum + 7000).contains(&bytes),
+            "{bytes} bytes instead of {sum}"
+        );
         let (frames, overtaken) = rest(queue, &mut at);
         assert_eq!((frames.len(), overtaken), (1000, 0));
         for (i, (seen, (before, after))) in (0..).zip(frames.iter().zip(&sent)) {
@@ -142,7 +147,8 @@ impl Law for Tagged {
         ];
         let mut at = queue.end();
         frames.iter().for_each(|f| far.send(f).unwrap());
-        receive(queue, 4);
+        let sum: usize = frames.iter().map(Vec::len).sum();
+        assert_eq!(receive(queue, 4), sum as u64);
         for mut at in [at, Position::default(), queue.seek(0)] {
             let (seen, _) = rest(queue, &mut at);
             assert_eq!(seen.iter().map(|s| s.bytes.clone()).collect::<Vec<_>>(), frames);

@@ -63,6 +63,7 @@ fn a_loopback_shows_each_frame_once_and_what_the_node_sends_is_seen() {
     for opened in [&mut lo, &mut near] {
         let queue = &mut opened.queues[0];
         receive(queue, 200);
+        assert_eq!(queue.losses().unwrap().offered, Some(200));
         let (seen, _) = rest(queue, &mut Position::default());
         let numbers: Vec<_> = seen.iter().map(|s| number_in(&s.bytes)).collect();
         assert!(numbers == (0..200).collect::<Vec<_>>());

@@ -209,14 +209,16 @@ pub fn seen(frame: &Frame<'_>) -> Seen {
     }
 }
 
-/// Receives until so many frames have arrived.
-pub fn receive(queue: &mut impl Queue, frames: u64) {
-    let mut arrived = 0;
+/// Receives until so many frames have arrived; their bytes as the ring tells them.
+pub fn receive(queue: &mut impl Queue, frames: u64) -> u64 {
+    let (mut arrived, mut bytes) = (0, 0);
     wait_until("the frames have arrived", || {
-        arrived += queue.receive().unwrap().frames;
+        let more = queue.receive().unwrap();
+        (arrived, bytes) = (arrived + more.frames, bytes + more.bytes);
         arrived >= frames
     });
     assert_eq!(arrived, frames);
+    bytes
 }
 
 /// Receives while a sender runs, and what is left then; how many frames that were.

@@ -3,6 +3,7 @@
 use trawl_control::CaptureMode;
 use trawl_dataplane::clock;
 use trawl_dataplane::queue::{Position, Queue};
+use trawl_dataplane::ring::RingOptions;
 
 use crate::world::*;
 
@@ -246,4 +247,54 @@ fn a_ring_on_a_link_that_is_down_receives_once_it_is_up() {
     world.ip(&["link", "set", NEAR, "up"]);
     world.far().send(&frame(2, 60)).unwrap();
     receive(&mut opened.queues[0], 1);
+}
+
+#[test]
+fn looking_into_the_driver_instead_of_waiting_for_it_receives_the_same() {
+    let world = World::new();
+    let options = RingOptions {
+        busy_poll_us: Some(20),
+        ..history(16 << 20)
+    };
+    let mut opened = mirror(&options);
+    let queue = &mut opened.queues[0];
+    assert_eq!(queue.rest(), None);
+    assert_eq!(receive_while(queue, world.send(0..10_000, 100)), 10_000);
+}
+
+#[test]
+fn a_ring_whose_interface_is_gone_keeps_its_frames_and_says_nothing_untrue() {
+    let world = World::new();
+    let mut opened = mirror(&history(16 << 20));
+    let queue = &mut opened.queues[0];
+    receive_while(queue, world.send(0..100, 100));
+    world.ip(&["link", "del", NEAR]);
+    assert_eq!(queue.receive().unwrap().frames, 0);
+    assert_eq!(rest(queue, &mut Position::default()).0.len(), 100);
+    let losses = queue.losses().unwrap();
+    assert_eq!((losses.offered, losses.nic), (Some(100), None));
+}
+
+#[test]
+fn memory_is_what_the_budget_and_the_reserve_allow() {
+    let world = World::new();
+    let mut opened = mirror(&history(48 << 20));
+    let queue = &mut opened.queues[0];
+    world.far().send(&frame(1, 100)).unwrap();
+    receive(queue, 1);
+    let mut place = 0;
+    queue.visit(&mut Position::default(), 1, &mut |f| {
+        place = f.bytes.as_ptr() as usize
+    });
+    // In the list of mappings: "first-last rights ...", then lines like "Rss: 12 kB".
+    let list = std::fs::read_to_string("/proc/self/smaps").unwrap();
+    let mut lines = list.lines().skip_while(|line| {
+        let range = line.split(' ').next().unwrap_or_default().split_once('-');
+        let ends = range.map(|(a, b)| (usize::from_str_radix(a, 16), usize::from_str_radix(b, 16)));
+        !matches!(ends, Some((Ok(first), Ok(last))) if (first..last).contains(&place))
+    });
+    let resident = lines.find_map(|line| line.strip_prefix("Rss:")).unwrap();
+    let resident: u64 = resident.trim().trim_end_matches(" kB").parse().unwrap();
+    assert_eq!(queue.history().budget_bytes, 48 << 20);
+    assert!((48 << 10..=80 << 10).contains(&resident), "{resident} KiB");
 }

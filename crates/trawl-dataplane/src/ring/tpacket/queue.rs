@@ -26,8 +26,6 @@ const RETIRE_MS: u32 = 20;
 pub(super) const BLOCKS_PER_CALL: usize = 32;
 /// Far below what the reserve lasts, and it saves a wake-up for each block.
 const REST: Duration = Duration::from_micros(500);
-/// What a frame takes in a block besides its bytes, at least: two headers and the room for a tag.
-const OVERHEAD: u64 = 96;
 
 /// An AF_PACKET queue.
 #[derive(Debug)]
@@ -41,7 +39,6 @@ pub struct PacketQueue {
     history: usize,
     received: u64,
     dropped: u64,
-    skip_outgoing: bool,
     opened_ns: u64,
     nic: Option<NicLosses>,
 }
@@ -133,7 +130,7 @@ impl Arrivals {
 
 impl PacketQueue {
     /// Sets up the ring of a socket that is not bound yet.
-    pub(super) fn new(fd: OwnedFd, history: usize, reserve: usize, skip_outgoing: bool) -> io::Result<Self> {
+    pub(super) fn new(fd: OwnedFd, history: usize, reserve: usize) -> io::Result<Self> {
         let blocks = history + reserve;
         let version = libc::tpacket_versions::TPACKET_V3 as i32;
         set_option(fd.as_fd(), libc::SOL_PACKET, libc::PACKET_VERSION, &version)?;
@@ -163,7 +160,6 @@ impl PacketQueue {
             history,
             received: 0,
             dropped: 0,
-            skip_outgoing,
             opened_ns: clock::realtime_ns(),
             nic: None,
         })
@@ -219,15 +215,9 @@ impl PacketQueue {
         let Some(summary) = block::summary(block) else {
             return Arrived::default();
         };
-        let arrived = if self.skip_outgoing {
-            count_incoming(block, summary.first, summary.frames)
-        } else {
-            let frames = u64::from(summary.frames);
-            let headers = summary.first as u64 + frames * OVERHEAD;
-            Arrived {
-                frames,
-                bytes: u64::from(summary.used).saturating_sub(headers),
-            }
+        let arrived = Arrived {
+            frames: u64::from(summary.frames),
+            bytes: block::wire_bytes(block, &summary),
         };
         self.blocks.push(arrived.frames, summary.first, summary.last_ns);
         arrived
@@ -274,14 +264,12 @@ impl PacketQueue {
                 };
                 filled.mended = (next, packet.stamp_ns);
             }
-            if !(self.skip_outgoing && packet.outgoing(block)) {
-                if skip > 0 {
-                    skip -= 1;
-                } else if each(&packet, block) {
-                    frame += 1;
-                } else {
-                    break;
-                }
+            if skip > 0 {
+                skip -= 1;
+            } else if each(&packet, block) {
+                frame += 1;
+            } else {
+                break;
             }
             if packet.next == 0 {
                 // The last one: the place is of no use any more.
@@ -304,29 +292,7 @@ impl PacketQueue {
     }
 }
 
-/// On a loopback each frame is there twice; only walking tells which one counts.
-fn count_incoming(block: &[u8], first: usize, frames: u32) -> Arrived {
-    let mut arrived = Arrived::default();
-    let mut place = first;
-    for _ in 0..frames {
-        let Some(packet) = Packet::read(block, place) else {
-            break;
-        };
-        if !packet.outgoing(block) {
-            arrived.frames += 1;
-            arrived.bytes += u64::from(packet.length);
-        }
-        if packet.next == 0 {
-            break;
-        }
-        place += packet.next;
-    }
-    arrived
-}
-
 impl Queue for PacketQueue {
-    /// The bytes are those that the block has besides headers: with up to 15 of padding for each frame, and without
-    /// tags that the kernel took out. Their sum is exact on a loopback only.
     fn receive(&mut self) -> io::Result<Arrived> {
         let mut arrived = self.take_filled();
         if arrived == Arrived::default() {
@@ -423,8 +389,7 @@ impl Queue for PacketQueue {
         Ok(Losses {
             ring: Some(self.dropped),
             nic: self.nic.as_mut().and_then(NicLosses::read),
-            // Of a loopback the kernel counts each frame twice.
-            offered: (!self.skip_outgoing).then_some(self.received),
+            offered: Some(self.received),
         })
     }
 
