@@ -3,14 +3,15 @@
 use tokio::task::JoinError;
 use trawl_control::limits::refusal;
 use trawl_control::{ErrorCode, ErrorReply, FilterReading, InterfaceSpec, LeftOut, Source};
-use trawl_dataplane::ring::device;
-use trawl_dataplane::ring::tpacket::PacketRing;
-use trawl_dataplane::ring::xdp::XdpRing;
+use trawl_dataplane::ring::{RingOptions, device, tpacket, xdp};
 use trawl_dataplane::{Engine, EngineError, InterfaceName, MirrorInterface, NodeInterface, OpenError};
 use trawl_filter::{Compiled, Expansion, Filter, FilterError, Options};
 
 /// Program and version, as files and status show it.
 pub(crate) const APPLICATION: &str = concat!("trawl-captured ", env!("CARGO_PKG_VERSION"));
+
+/// Memory for the history of an interface, in bytes.
+const HISTORY_BYTES: u64 = 64 << 20;
 
 /// The interface of a source.
 pub(crate) fn spec_of(source: &Source) -> &InterfaceSpec {
@@ -42,14 +43,18 @@ pub(crate) fn engine(source: &Source, name: &InterfaceName) -> Result<Engine, Er
             ),
         ));
     }
+    let options = RingOptions {
+        history_bytes: HISTORY_BYTES,
+        ..RingOptions::default()
+    };
     let started = match source {
-        Source::MirrorInterface(_) => XdpRing::open(&MirrorInterface(name.clone())).map(Engine::start),
+        Source::MirrorInterface(_) => xdp::open(&MirrorInterface(name.clone()), &options).map(Engine::start),
         Source::NodeInterface(spec) => {
             let node = NodeInterface {
                 name: name.clone(),
                 promiscuous: spec.promiscuous,
             };
-            PacketRing::open(&node).map(Engine::start)
+            tpacket::open(&node, &options).map(Engine::start)
         }
     };
     match started {
@@ -69,6 +74,7 @@ pub(crate) fn open_error(error: &OpenError) -> ErrorReply {
 pub(crate) fn engine_error(error: &EngineError) -> ErrorReply {
     let (code, field) = match error {
         EngineError::NoRoom { .. } => (ErrorCode::InvalidBounds, "maxSizeBytes"),
+        EngineError::Future { .. } => (ErrorCode::InvalidBounds, "triggerNs"),
         EngineError::Start(_) => (ErrorCode::Internal, "source"),
         EngineError::Gone => (ErrorCode::InterfaceUnavailable, "tap"),
     };

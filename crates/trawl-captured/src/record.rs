@@ -116,6 +116,8 @@ async fn specify(args: &RecordArgs) -> anyhow::Result<CaptureSpec> {
     Ok(CaptureSpec {
         filter: compiled.filter,
         filter_text: args.filter.clone().unwrap_or_default(),
+        trigger_ns: None,
+        pre_trigger_ns: 0,
         duration_ns: args.duration.as_nanos().try_into().unwrap_or(u64::MAX),
         max_size: args.max_size,
         snaplen: args.snaplen,

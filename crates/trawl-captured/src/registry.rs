@@ -290,10 +290,10 @@ impl Attachment {
             counters,
             active_captures: self.engine.active_captures(),
             problem: link.problem.or_else(|| self.engine.problem()),
-            queues: Vec::new(),
-            history: None,
+            queues: self.engine.queues(),
+            history: self.engine.history(),
             nic: Vec::new(),
-            feeds: Vec::new(),
+            feeds: self.engine.feeds(),
         }
     }
 

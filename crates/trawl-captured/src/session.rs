@@ -154,10 +154,8 @@ async fn capture(
         interface: attachment.name.to_string(),
         mode: attachment.engine.mode(),
         started_at_ns: running.started_at_ns,
-        requested_from_ns: running
-            .started_at_ns
-            .saturating_sub(request.pre_trigger_ms * 1_000_000),
-        covered_from_ns: running.started_at_ns,
+        requested_from_ns: running.requested_from_ns,
+        covered_from_ns: running.covered_from_ns,
         filter,
     });
     let listening = say(connection, &start).await;
@@ -256,6 +254,8 @@ async fn specify(
     let spec = CaptureSpec {
         filter: compiled.filter.clone(),
         filter_text,
+        trigger_ns: request.trigger_ns,
+        pre_trigger_ns: request.pre_trigger_ms * 1_000_000,
         duration_ns: request.duration_ms * 1_000_000,
         max_size: request.max_size_bytes,
         snaplen: request.snaplen,

@@ -61,6 +61,22 @@ pub fn link(name: &InterfaceName) -> io::Result<Option<Link>> {
     }))
 }
 
+/// Largest packet in bytes, without the Ethernet header.
+///
+/// # Errors
+/// What the system says.
+pub fn mtu(name: &InterfaceName) -> io::Result<u32> {
+    let mut request = request(name);
+    ioctl(
+        query_socket()?.as_fd(),
+        libc::SIOCGIFMTU as libc::c_ulong,
+        &mut request,
+    )?;
+    // SAFETY: the kernel filled the MTU member for this request.
+    let mtu = unsafe { request.ifr_ifru.ifru_mtu };
+    Ok(mtu.max(0).cast_unsigned())
+}
+
 /// Whether the node itself has an address here: one of IPv4, or one of IPv6 that is not merely link-local, since
 /// every interface that is up has one of those.
 #[must_use]
@@ -158,7 +174,7 @@ pub fn keep_vlan_tags(name: &InterfaceName) -> io::Result<()> {
     }
 }
 
-fn query_socket() -> io::Result<OwnedFd> {
+pub(super) fn query_socket() -> io::Result<OwnedFd> {
     Ok(socket_with(
         AddressFamily::UNIX,
         SocketType::DGRAM,
@@ -167,7 +183,7 @@ fn query_socket() -> io::Result<OwnedFd> {
     )?)
 }
 
-fn request(name: &InterfaceName) -> libc::ifreq {
+pub(super) fn request(name: &InterfaceName) -> libc::ifreq {
     // SAFETY: all-zero bytes are a valid ifreq, which is plain data.
     let mut request: libc::ifreq = unsafe { std::mem::zeroed() };
     for (to, from) in request.ifr_name.iter_mut().zip(name.as_str().bytes()) {

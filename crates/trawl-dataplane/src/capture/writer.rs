@@ -1,0 +1,222 @@
+//! One thread per capture: blocks to file and hash in the same pass, and the summary at the end.
+
+use std::fs::File;
+use std::io::Write;
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+use std::sync::mpsc::{Receiver, Sender, channel};
+
+use sha2::{Digest, Sha256};
+use trawl_control::{Ended, LossBalance, StopReason};
+
+use super::OnEnd;
+use super::blocks::{Blocks, Contents};
+use super::statistics::{self, Measured};
+use super::window::{Ending, Window};
+use crate::engine::stock::Returned;
+use crate::queue::Losses;
+use crate::{clock, cpu};
+
+/// What a receive thread knows at its end of a capture.
+#[derive(Debug, Default)]
+pub(crate) struct Part {
+    /// Frames of the window that it came to.
+    pub frames: u64,
+    /// Those of them that the filter accepted.
+    pub matched: u64,
+    pub lost_history: u64,
+    pub losses: Losses,
+    pub clock_source: &'static str,
+}
+
+pub(crate) enum Message {
+    Blocks(Blocks),
+    Part(Part),
+}
+
+/// What a writer is given.
+pub(crate) struct Job {
+    pub file: File,
+    pub header: Vec<u8>,
+    pub measured: Measured,
+    pub window: Arc<Window>,
+    /// Where the blocks of each receive thread go back to.
+    pub returns: Vec<Sender<Returned>>,
+    pub on_end: OnEnd,
+}
+
+/// Starts the writer of one capture. It ends when each receive thread has sent its [`Part`].
+pub(crate) fn start(job: Job) -> std::io::Result<Sender<Message>> {
+    let (out, messages) = channel();
+    std::thread::Builder::new()
+        .name("trawl-writer".into())
+        .spawn(move || {
+            cpu::stand_aside();
+            let on_end = job.on_end;
+            let writer = Writer {
+                output: Output {
+                    file: job.file,
+                    hash: Sha256::new(),
+                    good: 0,
+                    failure: None,
+                },
+                measured: job.measured,
+                window: job.window,
+                returns: job.returns,
+                contents: Contents::default(),
+                gathered: Vec::new(),
+            };
+            on_end(writer.run(&job.header, &messages));
+        })?;
+    Ok(out)
+}
+
+/// The file, its hash, and how far both are.
+struct Output {
+    file: File,
+    hash: Sha256,
+    /// Bytes that are in the file for certain.
+    good: u64,
+    failure: Option<String>,
+}
+
+impl Output {
+    /// Writes whole blocks or, after a failure, nothing: the file never ends inside a block.
+    fn put(&mut self, bytes: &[u8]) -> bool {
+        if self.failure.is_some() {
+            return false;
+        }
+        if let Err(e) = self.file.write_all(bytes) {
+            self.failure = Some(format!(
+                "writing the output failed after {} bytes: {e}",
+                self.good
+            ));
+            let _ = self.file.set_len(self.good);
+            return false;
+        }
+        self.hash.update(bytes);
+        self.good += bytes.len() as u64;
+        true
+    }
+}
+
+struct Writer {
+    output: Output,
+    measured: Measured,
+    window: Arc<Window>,
+    returns: Vec<Sender<Returned>>,
+    /// What the file holds.
+    contents: Contents,
+    gathered: Vec<u8>,
+}
+
+impl Writer {
+    fn run(mut self, header: &[u8], messages: &Receiver<Message>) -> Ended {
+        self.output.put(header);
+        self.report();
+        let mut parts = Vec::new();
+        while parts.len() < self.returns.len() {
+            match messages.recv() {
+                Ok(Message::Blocks(blocks)) => self.write(blocks),
+                Ok(Message::Part(part)) => parts.push(part),
+                Err(_) => {
+                    let message = "a receive thread ended unexpectedly; attach the interface again";
+                    self.output.failure.get_or_insert_with(|| message.into());
+                    break;
+                }
+            }
+        }
+        self.finish(&parts)
+    }
+
+    fn write(&mut self, blocks: Blocks) {
+        let contents = blocks.contents;
+        let good = if blocks.held.is_empty() {
+            let good = self.output.put(&blocks.bytes);
+            self.give_back(blocks);
+            good
+        } else {
+            // The frames go back before they are hashed and written: that takes ten times as long as this copy.
+            self.gathered.clear();
+            for part in blocks.parts() {
+                self.gathered.extend_from_slice(part);
+            }
+            self.give_back(blocks);
+            self.output.put(&self.gathered)
+        };
+        if good {
+            self.contents.add(contents);
+        }
+        self.report();
+    }
+
+    fn give_back(&self, blocks: Blocks) {
+        if let Some(queue) = self.returns.get(blocks.queue) {
+            let _ = queue.send(Returned::Blocks(blocks));
+        }
+    }
+
+    fn report(&self) {
+        let progress = &self.window.progress;
+        progress.packets.store(self.contents.packets, Ordering::Relaxed);
+        progress.bytes.store(self.output.good, Ordering::Relaxed);
+        if let Some(failure) = &self.output.failure {
+            self.window
+                .end_now(StopReason::Error, clock::realtime_ns(), Some(failure.clone()));
+        }
+    }
+
+    fn finish(mut self, parts: &[Part]) -> Ended {
+        let ending = self.window.ending();
+        let started_at_ns = self.window.start_ns().unwrap_or(ending.at_ns);
+        let ended_at_ns = ending.at_ns.max(started_at_ns);
+        let balance = self.balance(parts);
+        let closing = statistics::block(self.measured, started_at_ns, ended_at_ns, &balance);
+        self.output.put(&closing);
+        let Ending { reason, message, .. } = ending;
+        let output = self.output;
+        let failed = output.failure.is_some();
+        Ended {
+            stop_reason: if failed { StopReason::Error } else { reason },
+            started_at_ns,
+            ended_at_ns,
+            packets: self.contents.packets,
+            bytes: output.good,
+            sha256: output
+                .hash
+                .finalize()
+                .iter()
+                .map(|b| format!("{b:02x}"))
+                .collect(),
+            first_packet_ns: self.contents.first_ns,
+            last_packet_ns: self.contents.last_ns,
+            truncated_packets: self.contents.truncated,
+            balance,
+            clock_source: parts.first().map_or("unknown", |p| p.clock_source).into(),
+            message: output.failure.or(message),
+        }
+    }
+
+    fn balance(&self, parts: &[Part]) -> LossBalance {
+        let sum = |of: fn(&Part) -> u64| parts.iter().map(of).sum::<u64>();
+        let measured =
+            |yes: bool, of: fn(&Part) -> Option<u64>| yes.then(|| parts.iter().filter_map(of).sum::<u64>());
+        let written = self.contents.packets;
+        // A receive thread that died took its counts along; what it delivered was seen for certain.
+        let matched = sum(|p| p.matched).max(written);
+        let frames = sum(|p| p.frames).max(matched);
+        let lost_history = sum(|p| p.lost_history);
+        let balance = LossBalance {
+            seen: frames + lost_history,
+            matched,
+            filtered: frames - matched,
+            written,
+            lost_writer: matched - written,
+            lost_history,
+            lost_ring: measured(self.measured.ring, |p| p.losses.ring),
+            lost_nic: measured(self.measured.nic, |p| p.losses.nic),
+        };
+        debug_assert!(balance.adds_up(), "{balance:?}");
+        balance
+    }
+}
