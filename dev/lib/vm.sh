@@ -61,7 +61,7 @@ need_kernel() {
   mv -T "$kept" "$KERNEL_DIR" 2>/dev/null || rm -rf "$kept"
 }
 
-has_igb() { "$@" -M none -device igb,help >/dev/null 2>&1; }
+has_igb() { "$@" -M none -device igb,help 2>/dev/null | grep -q '^igb options'; }
 
 # need_qemu: sets QEMU to a command that knows the igb NIC (QEMU 8.0): the machine's own, or the backport beside it.
 need_qemu() {
@@ -84,12 +84,25 @@ need_qemu() {
   has_igb "${QEMU[@]}" || die "the QEMU in $d has no igb or does not start: $("${QEMU[@]}" -M none -device igb,help 2>&1 | head -n 2)"
 }
 
+# libpcap_alone DIR: Debian's static libpcap without its D-Bus part, for libdbus has no static form. We compile filters.
+libpcap_alone() {
+  rm -rf "$1"; mkdir -p "$1"
+  cp "$(gcc -print-file-name=libpcap.a)" "$1/libpcap.a"
+  gcc -O1 -fPIE -x c -c -o "$1/none.o" - <<'C' || return
+int dbus_findalldevs(void *devices, char *error) { (void)devices; (void)error; return 0; }
+void *dbus_create(const char *device, char *error, int *ours) { (void)device; (void)error; *ours = 0; return 0; }
+C
+  ar d "$1/libpcap.a" pcap-dbus.o && ar r "$1/libpcap.a" "$1/none.o" 2>/dev/null
+}
+
 # static_programs: builds both programs so that they run where there is no C library; prints their directory.
 static_programs() {
-  local target=x86_64-unknown-linux-gnu
-  RUSTFLAGS='-C target-feature=+crt-static' cargo build --release --locked --target $target \
+  local target=x86_64-unknown-linux-gnu directory
+  directory=$(cargo metadata --format-version 1 --no-deps --locked | jq -r .target_directory)/$target
+  libpcap_alone "$directory/libpcap" >&2 || die "Debian's libpcap.a is not as expected"
+  LIBPCAP_LIBDIR=$directory/libpcap RUSTFLAGS='-C target-feature=+crt-static' cargo build --release --locked --target $target \
     -p trawl-captured --bin trawl-captured -p trawl-traffic --bin trawl-testbed >&2 || die "the static programs were not built; cargo's message is above"
-  echo "$(cargo metadata --format-version 1 --no-deps --locked | jq -r .target_directory)/$target/release"
+  echo "$directory/release"
 }
 
 # make_initramfs FILE PROGRAMS: everything the machine will have.
