@@ -7,6 +7,8 @@ mod both;
 mod feed;
 #[path = "kernel/nic.rs"]
 mod nic;
+#[path = "kernel/packet.rs"]
+mod packet;
 #[path = "kernel/world.rs"]
 mod world;
 #[path = "kernel/xdp.rs"]

@@ -135,56 +135,6 @@ async fn an_interface_that_is_not_there_is_named_with_what_to_do() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn more_receive_queues_than_are_served_are_refused_with_the_command_that_helps() {
-    let world = World::new();
-    world.ip(&[
-        "link",
-        "add",
-        "mq0",
-        "numrxqueues",
-        "2",
-        "numtxqueues",
-        "2",
-        "type",
-        "veth",
-        "peer",
-        "name",
-        "mq1",
-        "numrxqueues",
-        "2",
-        "numtxqueues",
-        "2",
-    ]);
-    world.shell("ethtool -L mq0 rx 2");
-    let _daemon = world.daemon();
-    let refused = refusal(
-        world
-            .client()
-            .attach(Attach {
-                history_bytes: None,
-                tap: tap("t"),
-                source: mirror("mq0"),
-            })
-            .await,
-    );
-    assert!(
-        refused.message.contains("ethtool -L mq0 rx 1"),
-        "{}",
-        refused.message
-    );
-    world.shell("ethtool -L mq0 rx 1");
-    world
-        .client()
-        .attach(Attach {
-            history_bytes: None,
-            tap: tap("t"),
-            source: mirror("mq0"),
-        })
-        .await
-        .unwrap();
-}
-
-#[tokio::test(flavor = "multi_thread")]
 async fn malformed_oversized_and_foreign_messages_are_answered_and_nothing_else_suffers() {
     let world = World::new();
     let _daemon = world.daemon();

@@ -61,3 +61,34 @@ impl Holds {
         std::mem::take(count) == PARKED
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_parked_buffer_is_free_with_its_last_release_and_not_earlier() {
+        let mut holds = Holds::new(4);
+        assert!(!holds.park(0), "nobody holds it");
+        holds.hold(1, 2);
+        holds.hold(2, 1);
+        assert_eq!(
+            (holds.held(), holds.is_held(1), holds.is_held(0)),
+            (2, true, false)
+        );
+        assert!(holds.park(1));
+        assert!(!holds.release(1));
+        assert!(holds.release(1));
+        assert_eq!(holds.held(), 1);
+        assert!(!holds.park(1), "it starts anew");
+    }
+
+    #[test]
+    fn a_buffer_that_comes_back_while_it_is_in_the_log_is_freed_by_the_log() {
+        let mut holds = Holds::new(1);
+        holds.hold(0, 1);
+        assert!(!holds.release(0));
+        assert_eq!(holds.held(), 0);
+        assert!(!holds.park(0));
+    }
+}

@@ -193,3 +193,168 @@ fn search(mut low: u64, mut high: u64, mut holds: impl FnMut(u64) -> bool) -> u6
     }
     low
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    /// Says its own frame's number, as the kernel would not.
+    #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+    struct Buffer {
+        frame: u64,
+        part: u32,
+        goes_on: bool,
+    }
+
+    impl Descriptor for Buffer {
+        fn length(&self) -> u32 {
+            self.part + 1
+        }
+
+        fn goes_on(&self) -> bool {
+            self.goes_on
+        }
+    }
+
+    #[derive(Clone, Debug)]
+    enum Step {
+        /// Buffers arrive; frames of so many each.
+        Arrive(usize, u32),
+        /// Buffers are wanted back.
+        Forget(usize),
+        /// A reader goes on by so many frames.
+        Read(u64),
+    }
+
+    fn step(most: u32) -> impl Strategy<Value = Step> {
+        prop_oneof![
+            (1usize..20, 1..=most).prop_map(|(n, parts)| Step::Arrive(n, parts)),
+            (1usize..20).prop_map(Step::Forget),
+            (0u64..10).prop_map(Step::Read),
+        ]
+    }
+
+    struct Model {
+        log: Log<Buffer>,
+        /// What arrives next: frame, part, parts.
+        next: (u64, u32, u32),
+        reader: Position,
+        read: u64,
+    }
+
+    impl Model {
+        fn arrive(&mut self, buffers: usize, parts: u32) {
+            let (mut frames, mut bytes) = (0, 0);
+            let vacant = self.log.vacant(buffers);
+            for place in &mut *vacant {
+                let (frame, part, all) = self.next;
+                let all = if part == 0 { parts } else { all };
+                let goes_on = part + 1 < all;
+                *place = Buffer { frame, part, goes_on };
+                bytes += u64::from(part + 1);
+                frames += u64::from(!goes_on);
+                self.next = if goes_on {
+                    (frame, part + 1, all)
+                } else {
+                    (frame + 1, 0, 0)
+                };
+            }
+            let count = vacant.len();
+            assert_eq!(self.log.commit(count), Arrived { frames, bytes });
+        }
+
+        fn forget(&mut self, buffers: usize) {
+            let run = self.log.oldest().len().min(buffers);
+            self.log.forget(run);
+            while self.log.torn() {
+                assert!(self.log.oldest()[0].part > 0);
+                self.log.forget(1);
+            }
+        }
+
+        fn read(&mut self, limit: u64) {
+            let before = self.reader.number;
+            let (mut slot, overtaken) = self.log.find(&mut self.reader);
+            assert_eq!(before + overtaken, self.reader.number);
+            for _ in 0..limit {
+                if slot == self.log.whole() {
+                    break;
+                }
+                let mut parts = 0;
+                loop {
+                    let buffer = self.log.buffer(slot);
+                    assert_eq!((buffer.frame, buffer.part), (self.reader.number, parts));
+                    (slot, parts) = (slot + 1, parts + 1);
+                    if !buffer.goes_on {
+                        break;
+                    }
+                }
+                self.reader.number += 1;
+                self.read += 1;
+            }
+            self.reader.hint = slot + 1;
+        }
+
+        fn check(&self) {
+            assert_eq!(self.log.next(), self.next.0);
+            if self.log.frames() > 0 {
+                let oldest = self.log.buffer(self.log.slot_of(self.log.first()));
+                assert_eq!((oldest.frame, oldest.part), (self.log.first(), 0));
+                let middle = self.log.first() + self.log.frames() / 2;
+                assert_eq!(self.log.buffer(self.log.slot_of(middle)).frame, middle);
+                assert_eq!(self.log.first_that(|n| n >= middle), middle);
+            }
+            let mut looked = Position {
+                number: self.reader.number,
+                hint: 0,
+            };
+            let mut hinted = self.reader;
+            assert_eq!(self.log.find(&mut looked), self.log.find(&mut hinted));
+            assert_eq!(looked, hinted);
+        }
+    }
+
+    fn run(steps: Vec<Step>, several: bool) {
+        let mut model = Model {
+            log: Log::new(50, several),
+            next: (0, 0, 0),
+            reader: Position::default(),
+            read: 0,
+        };
+        for step in steps {
+            match step {
+                Step::Arrive(buffers, parts) => model.arrive(buffers, parts),
+                Step::Forget(buffers) => model.forget(buffers),
+                Step::Read(limit) => model.read(limit),
+            }
+            model.check();
+        }
+    }
+
+    proptest! {
+        #![proptest_config(cases())]
+
+        #[test]
+        fn a_reader_sees_every_frame_that_is_still_there_whole_and_in_order(
+            steps in prop::collection::vec(step(1), 1..200),
+        ) {
+            run(steps, false);
+        }
+
+        #[test]
+        fn frames_of_several_buffers_are_never_seen_or_forgotten_in_part(
+            steps in prop::collection::vec(step(5), 1..200),
+        ) {
+            run(steps, true);
+        }
+    }
+
+    fn cases() -> ProptestConfig {
+        ProptestConfig {
+            cases: if cfg!(miri) { 4 } else { 256 },
+            failure_persistence: None,
+            ..ProptestConfig::default()
+        }
+    }
+}

@@ -71,3 +71,73 @@ impl Memory {
         unsafe { std::slice::from_raw_parts(self.0.base.as_ptr().add(held.offset() as usize), held.len()) }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Memory that is freed with its last handle, as a mapping is.
+    #[derive(Debug)]
+    struct Mapped(NonNull<[u8]>);
+
+    impl Owner for Mapped {}
+
+    // SAFETY: nobody else has the pointer to free it.
+    unsafe impl Send for Mapped {}
+    // SAFETY: the pointer is only used to free it.
+    unsafe impl Sync for Mapped {}
+
+    impl Drop for Mapped {
+        fn drop(&mut self) {
+            // SAFETY: it came from a box in `mapped`, and this is its only owner.
+            drop(unsafe { Box::from_raw(self.0.as_ptr()) });
+        }
+    }
+
+    fn mapped(bytes: &[u8]) -> (Memory, NonNull<u8>) {
+        let length = bytes.len();
+        let whole = NonNull::from(Box::leak(Box::<[u8]>::from(bytes)));
+        let base = whole.cast();
+        // SAFETY: `Mapped` frees the bytes when the last handle goes; the tests write what nobody holds.
+        (
+            unsafe { Memory::new(base, length, Box::new(Mapped(whole))) },
+            base,
+        )
+    }
+
+    #[test]
+    fn held_bytes_are_read_on_another_thread_while_others_are_written() {
+        let (memory, base) = mapped(&[7; 64]);
+        let held = Held::new(memory.id(), 16, 8);
+        let handle = memory.clone();
+        let reader =
+            std::thread::spawn(move || handle.bytes(&held).iter().map(|b| u32::from(*b)).sum::<u32>());
+        for i in (0..16).chain(24..64) {
+            // SAFETY: inside the memory, and not among the held bytes.
+            unsafe { base.add(i).write(9) };
+        }
+        drop(memory);
+        assert_eq!(reader.join().unwrap(), 56);
+    }
+
+    #[test]
+    fn nothing_is_read_of_another_memory_or_beyond_the_end() {
+        let (memory, _) = mapped(&[7; 64]);
+        let (other, _) = mapped(&[8; 64]);
+        for wrong in [
+            Held::new(other.id(), 0, 8),
+            Held::new(memory.id(), 60, 8),
+            Held::new(memory.id(), u64::MAX, 8),
+        ] {
+            // A panic where programming errors are looked for, else no bytes.
+            let read = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| memory.bytes(&wrong).len()));
+            assert!(
+                read.map_or(cfg!(debug_assertions), |length| length == 0),
+                "{wrong:?}"
+            );
+        }
+        assert!(memory.bytes(&Held::new(memory.id(), 56, 8)).len() == 8);
+        let none = Memory::none();
+        assert!(none.bytes(&Held::new(none.id(), 0, 0)).is_empty());
+    }
+}

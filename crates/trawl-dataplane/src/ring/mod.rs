@@ -80,18 +80,6 @@ pub enum OpenError {
     /// Not something that carries Ethernet frames.
     #[error("interface {0} does not carry Ethernet frames; name an Ethernet interface")]
     NotEthernet(String),
-    /// More than one receive queue.
-    #[error(
-        "interface {interface} has {queues} receive queues and one is served; run: ethtool -L {interface} {how} 1"
-    )]
-    ManyQueues {
-        /// Interface name.
-        interface: String,
-        /// Receive queues in use.
-        queues: u32,
-        /// `combined` or `rx`.
-        how: &'static str,
-    },
     /// No way of receiving was accepted.
     #[error("interface {interface} cannot be opened by AF_XDP: {}", refusals.join("; "))]
     NoMode {

@@ -1,4 +1,4 @@
-//! AF_PACKET with a `TPACKET_V3` ring (Linux 3.2 and later). Needs CAP_NET_RAW, and CAP_NET_ADMIN for promiscuous mode.
+//! AF_PACKET with a `TPACKET_V3` ring (Linux 4.20 and later). Needs CAP_NET_RAW, and CAP_NET_ADMIN for promiscuous mode.
 //!
 //! Frames that the node sends are included, as every sniffer does; on a loopback, where each frame would be seen
 //! twice, only the received one is taken. A VLAN tag that the kernel took out is put back between the addresses
@@ -21,12 +21,15 @@ use super::{Guard, OpenError, Opened, RingOptions};
 use crate::interface::NodeInterface;
 pub use queue::PacketQueue;
 
-/// Bytes of a block.
-pub(super) const BLOCK: usize = 1 << 20;
+const PACKET_IGNORE_OUTGOING: i32 = 23;
+
+/// Bytes of a block. Large enough for any frame, and small because a link with little traffic fills none: each lasts
+/// one timeout then, and the more there are, the longer the history.
+pub(super) const BLOCK: usize = 128 << 10;
 /// Blocks that the kernel has ahead of it, for all queues.
-const RESERVE: usize = 16;
+const RESERVE: usize = (16 << 20) / BLOCK;
 /// And at least so many per queue.
-const RESERVE_LEAST: usize = 8;
+const RESERVE_LEAST: usize = (4 << 20) / BLOCK;
 /// What is received in a call stays for the visits that follow it.
 const HISTORY_LEAST: usize = 2 * queue::BLOCKS_PER_CALL;
 
@@ -48,8 +51,8 @@ pub fn open(interface: &NodeInterface, options: &RingOptions) -> Result<Opened<P
     let mut queues = Vec::with_capacity(threads);
     let mut group = None;
     for _ in 0..threads {
-        let fd = closed_socket().map_err(|(step, e)| OpenError::at(name, step, e))?;
-        let queue = PacketQueue::new(fd, history, reserve, link.loopback)
+        let fd = closed_socket(link).map_err(|(step, e)| OpenError::at(name, step, e))?;
+        let queue = PacketQueue::new(fd, history, reserve)
             .map_err(|e| OpenError::at(name, "set up the TPACKET_V3 ring", e))?;
         bind(queue.socket(), link.index, libc::ETH_P_ALL as u16)
             .map_err(|e| OpenError::at(name, "bind the AF_PACKET socket", e))?;
@@ -83,10 +86,14 @@ pub fn open(interface: &NodeInterface, options: &RingOptions) -> Result<Opened<P
 
 /// A socket that takes nothing before [`open_socket`]: else each member of a group would receive everything until
 /// it has joined.
-fn closed_socket() -> Result<OwnedFd, (&'static str, io::Error)> {
+fn closed_socket(link: Link) -> Result<OwnedFd, (&'static str, io::Error)> {
     // Protocol 0: nothing is queued before the ring stands and the socket is bound.
     let fd = socket_with(AddressFamily::PACKET, SocketType::RAW, SocketFlags::CLOEXEC, None)
         .map_err(|e| ("open an AF_PACKET socket", e.into()))?;
+    if link.loopback {
+        set_option(fd.as_fd(), libc::SOL_PACKET, PACKET_IGNORE_OUTGOING, &1i32)
+            .map_err(|e| ("leave out what is sent", e))?;
+    }
     let mut nothing = libc::sock_filter {
         code: (libc::BPF_RET | libc::BPF_K) as u16,
         jt: 0,

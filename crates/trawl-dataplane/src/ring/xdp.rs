@@ -70,7 +70,11 @@ pub fn open(interface: &MirrorInterface, options: &RingOptions) -> Result<Opened
                 return Err(OpenError::at(name, step, e));
             }
             Err((step, e)) => {
-                refusals.push(format!("{}: {}", rung.mode.as_str(), explain(step, &e, name)));
+                refusals.push(format!(
+                    "{}: {}",
+                    rung.mode.as_str(),
+                    explain(step, &e, name, attempt.plan.several_buffers)
+                ));
             }
         }
     }
@@ -201,8 +205,11 @@ fn while_busy<T>(patience: Instant, mut attempt: impl FnMut() -> io::Result<T>) 
     }
 }
 
-fn explain(step: &str, error: &io::Error, name: &str) -> String {
+fn explain(step: &str, error: &io::Error, name: &str, several_buffers: bool) -> String {
     let advice = match error.raw_os_error() {
+        Some(libc::EOPNOTSUPP | libc::EINVAL) if several_buffers => {
+            "; the driver or the kernel (before 6.6) does not take frames of several buffers: an MTU up to 3478 needs one only"
+        }
         Some(libc::EOPNOTSUPP) => "; the driver does not support it",
         Some(libc::EBUSY | libc::EEXIST) => {
             "; another program holds the interface: find it with `ip link` or `bpftool net`"

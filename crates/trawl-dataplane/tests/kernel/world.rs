@@ -3,7 +3,8 @@
 use std::fs::File;
 use std::os::fd::AsFd;
 use std::process::{Command, Output};
-use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
 use rustix::thread::{LinkNameSpaceType, move_into_link_name_space};
@@ -12,7 +13,7 @@ use trawl_dataplane::ring::inject::Injector;
 use trawl_dataplane::ring::tpacket::{self, PacketQueue};
 use trawl_dataplane::ring::xdp::{self, XdpQueue};
 use trawl_dataplane::ring::{Opened, RingOptions};
-use trawl_dataplane::{MirrorInterface, NodeInterface};
+use trawl_dataplane::{MirrorInterface, NodeInterface, OpenError};
 
 /// The end of the wire that is received on.
 pub const NEAR: &str = "near0";
@@ -66,6 +67,29 @@ impl World {
         run(&["ip", "netns", "exec", &self.0, "sh", "-c", script])
     }
 
+    /// Sends numbered frames of one length from another thread, not further ahead of the receiver than any ring
+    /// can hold: how fast threads get their turn is not what the tests are about.
+    pub fn send(&self, numbers: std::ops::Range<u32>, length: usize) -> Sending {
+        const AHEAD: u64 = 2000;
+        let (far, received) = (self.far(), Arc::new(AtomicU64::new(0)));
+        let seen = Arc::clone(&received);
+        let thread = std::thread::spawn(move || {
+            for (sent, number) in (0..).zip(numbers) {
+                while sent > seen.load(Ordering::Relaxed) + AHEAD {
+                    std::thread::yield_now();
+                }
+                far.send(&frame(number, length)).unwrap();
+            }
+        });
+        Sending { thread, received }
+    }
+
+    /// Sends numbered frames of many flows.
+    pub fn send_flows(&self, count: u32) -> std::thread::JoinHandle<()> {
+        let far = self.far();
+        std::thread::spawn(move || (0..count).for_each(|n| far.send(&datagram(n)).unwrap()))
+    }
+
     pub fn far(&self) -> Injector {
         Injector::open(&FAR.parse().unwrap()).unwrap()
     }
@@ -110,7 +134,11 @@ pub fn history(bytes: u64) -> RingOptions {
 }
 
 pub fn mirror(options: &RingOptions) -> Opened<XdpQueue> {
-    xdp::open(&MirrorInterface(NEAR.parse().unwrap()), options).unwrap()
+    try_mirror(NEAR, options).unwrap()
+}
+
+pub fn try_mirror(name: &str, options: &RingOptions) -> Result<Opened<XdpQueue>, OpenError> {
+    xdp::open(&MirrorInterface(name.parse().unwrap()), options)
 }
 
 pub fn node(options: &RingOptions) -> Opened<PacketQueue> {
@@ -139,6 +167,26 @@ pub fn number_in(frame: &[u8]) -> u32 {
     u32::from_be_bytes(*frame[14..].first_chunk().unwrap())
 }
 
+/// A UDP datagram with its number behind the header, and one of 50 source ports.
+fn datagram(number: u32) -> Vec<u8> {
+    let mut f = vec![0u8; 200];
+    f[..12].copy_from_slice(&[2, 0, 0, 0, 0, 1, 2, 0, 0, 0, 0, 2]);
+    f[12..16].copy_from_slice(&[8, 0, 0x45, 0]);
+    f[16..18].copy_from_slice(&186u16.to_be_bytes());
+    f[22..24].copy_from_slice(&[64, 17]);
+    f[26..34].copy_from_slice(&[10, 0, 0, 1, 10, 0, 0, 2]);
+    f[34..36].copy_from_slice(&(4000 + (number % 50) as u16).to_be_bytes());
+    f[36..38].copy_from_slice(&53u16.to_be_bytes());
+    f[38..40].copy_from_slice(&166u16.to_be_bytes());
+    f[42..46].copy_from_slice(&number.to_be_bytes());
+    f
+}
+
+/// The number in such a datagram.
+pub fn payload_number(frame: &[u8]) -> u32 {
+    u32::from_be_bytes(*frame[42..].first_chunk().unwrap())
+}
+
 pub fn tagged(frame: &[u8], vlan: u16) -> Vec<u8> {
     [&frame[..12], &[0x81, 0], &vlan.to_be_bytes(), &frame[12..]].concat()
 }
@@ -161,14 +209,33 @@ pub fn seen(frame: &Frame<'_>) -> Seen {
     }
 }
 
-/// Receives until so many frames have arrived.
-pub fn receive(queue: &mut impl Queue, frames: u64) {
-    let mut arrived = 0;
+/// Receives until so many frames have arrived; their bytes as the ring tells them.
+pub fn receive(queue: &mut impl Queue, frames: u64) -> u64 {
+    let (mut arrived, mut bytes) = (0, 0);
     wait_until("the frames have arrived", || {
-        arrived += queue.receive().unwrap().frames;
+        let more = queue.receive().unwrap();
+        (arrived, bytes) = (arrived + more.frames, bytes + more.bytes);
         arrived >= frames
     });
     assert_eq!(arrived, frames);
+    bytes
+}
+
+/// Receives while a sender runs, and what is left then; how many frames that were.
+pub fn receive_while(queue: &mut impl Queue, sending: Sending) -> u64 {
+    let mut frames = 0;
+    while !sending.thread.is_finished() {
+        frames += queue.receive().unwrap().frames;
+        sending.received.store(frames, Ordering::Relaxed);
+    }
+    sending.thread.join().unwrap();
+    frames + drain(queue)
+}
+
+/// A sender under way.
+pub struct Sending {
+    thread: std::thread::JoinHandle<()>,
+    received: Arc<AtomicU64>,
 }
 
 /// Receives what there is, until nothing comes for a while.

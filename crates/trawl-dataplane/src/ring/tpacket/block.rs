@@ -1,10 +1,9 @@
 //! One block of a `TPACKET_V3` ring, read and mended as plain bytes.
 
-use std::mem::{offset_of, size_of};
+use std::mem::offset_of;
 
 const TAG: usize = 4;
 const ADDRESSES: usize = 12;
-const LINK_ADDRESS: usize = size_of::<libc::tpacket3_hdr>().next_multiple_of(libc::TPACKET_ALIGNMENT);
 const HEADER: usize = offset_of!(libc::tpacket_block_desc, hdr);
 const VARIANT: usize = offset_of!(libc::tpacket3_hdr, hv1);
 /// Room before each frame in which its addresses can move to make place for a tag.
@@ -13,7 +12,7 @@ pub(super) const RESERVE: usize = 16;
 /// What the header of a block says.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Summary {
-    /// Frames, also those of a loopback that are left out.
+    /// Frames.
     pub frames: u32,
     /// Bytes of the block that are used, headers included.
     pub used: u32,
@@ -68,10 +67,9 @@ impl Packet {
         })
     }
 
-    /// Whether this machine sent it.
-    pub fn outgoing(&self, block: &[u8]) -> bool {
-        let kind = self.at + LINK_ADDRESS + offset_of!(libc::sockaddr_ll, sll_pkttype);
-        block.get(kind) == Some(&libc::PACKET_OUTGOING)
+    /// What a frame takes in its block besides its bytes.
+    pub fn overhead(&self) -> usize {
+        self.start
     }
 
     /// Its bytes; none when the header does not fit its block.
@@ -135,4 +133,67 @@ fn u32_at(bytes: &[u8], at: usize) -> Option<u32> {
 
 fn u16_at(bytes: &[u8], at: usize) -> Option<u16> {
     Some(u16::from_ne_bytes(*bytes.get(at..)?.first_chunk()?))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const START: usize = 96;
+
+    /// A block with one frame, whose header is at 64 and whose bytes begin at 160.
+    fn block(frame: &[u8], status: u32, tci: u32, tpid: u16) -> Vec<u8> {
+        let mut block = vec![0; 64 + START + frame.len()];
+        let mut put =
+            |field: usize, value: u32| block[64 + field..68 + field].copy_from_slice(&value.to_ne_bytes());
+        put(offset_of!(libc::tpacket3_hdr, tp_sec), 5);
+        put(offset_of!(libc::tpacket3_hdr, tp_nsec), 6);
+        put(offset_of!(libc::tpacket3_hdr, tp_snaplen), frame.len() as u32);
+        put(offset_of!(libc::tpacket3_hdr, tp_len), frame.len() as u32);
+        put(offset_of!(libc::tpacket3_hdr, tp_status), status);
+        put(offset_of!(libc::tpacket3_hdr, tp_mac), START as u32);
+        put(VARIANT + offset_of!(libc::tpacket_hdr_variant1, tp_vlan_tci), tci);
+        let at = 64 + VARIANT + offset_of!(libc::tpacket_hdr_variant1, tp_vlan_tpid);
+        block[at..at + 2].copy_from_slice(&tpid.to_ne_bytes());
+        block[64 + START..].copy_from_slice(frame);
+        block
+    }
+
+    #[test]
+    fn a_tag_is_put_back_once() {
+        let frame: Vec<u8> = (0..60).collect();
+        let both = libc::TP_STATUS_VLAN_VALID | libc::TP_STATUS_VLAN_TPID_VALID;
+        for (status, kind) in [(both, [0x88, 0xa8]), (libc::TP_STATUS_VLAN_VALID, [0x81, 0])] {
+            let mut block = block(&frame, status, 0x0123, 0x88a8);
+            let wanted = [&frame[..12], &kind, &[1, 0x23], &frame[12..]].concat();
+            for _ in 0..3 {
+                let mut packet = Packet::read(&block, 64).unwrap();
+                packet.mend(&mut block, 0);
+                assert_eq!(packet.bytes(&block), wanted);
+                assert_eq!(
+                    (packet.kept, packet.length, packet.stamp_ns),
+                    (64, 64, 5_000_000_006)
+                );
+            }
+        }
+    }
+
+    #[test]
+    fn a_stamp_below_the_one_before_is_raised_for_all_who_read_it_later() {
+        let mut block = block(&[0; 60], 0, 0, 0);
+        Packet::read(&block, 64).unwrap().mend(&mut block, 5_000_000_006);
+        assert_eq!(Packet::read(&block, 64).unwrap().stamp_ns, 5_000_000_006);
+        Packet::read(&block, 64).unwrap().mend(&mut block, 7_100_000_000);
+        assert_eq!(Packet::read(&block, 64).unwrap().stamp_ns, 7_100_000_000);
+    }
+
+    #[test]
+    fn a_header_that_does_not_fit_its_block_yields_no_bytes() {
+        let mut block = block(&[0; 60], libc::TP_STATUS_VLAN_VALID, 1, 0);
+        block.truncate(64 + START + 5);
+        let mut packet = Packet::read(&block, 64).unwrap();
+        packet.mend(&mut block, 0);
+        assert!(packet.bytes(&block).is_empty());
+        assert_eq!(Packet::read(&block, 150), None);
+    }
 }

@@ -119,3 +119,60 @@ impl Blocks {
 pub(super) fn hint(block: u64, place: usize) -> u64 {
     ((block + 1) << PLACE_BITS) | place as u64
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn blocks() -> Blocks {
+        let mut blocks = Blocks::default();
+        for (frames, last_ns) in [(3, 30), (0, 99), (4, 20), (2, 60)] {
+            blocks.push(frames, 48, last_ns);
+        }
+        blocks
+    }
+
+    #[test]
+    fn frames_are_counted_through_and_stamps_never_go_back() {
+        let mut blocks = blocks();
+        let rows: Vec<_> = (0..4).map(|n| *blocks.get(n).unwrap()).collect();
+        assert_eq!(rows.iter().map(|b| b.first).collect::<Vec<_>>(), [0, 3, 3, 7]);
+        // The moment at which an empty block was given up is nobody's stamp.
+        assert_eq!(
+            rows.iter().map(|b| b.last_ns).collect::<Vec<_>>(),
+            [30, 30, 30, 60]
+        );
+        assert_eq!((blocks.next(), blocks.newest_ns(), blocks.tail()), (9, 60, 4));
+        assert_eq!([0, 30, 31, 60, 61].map(|ns| blocks.seek(ns)), [0, 0, 3, 3, 4]);
+    }
+
+    #[test]
+    fn a_position_finds_its_block_with_and_without_a_hint() {
+        let mut blocks = blocks();
+        let look = |number| Position { number, hint: 0 };
+        assert_eq!(blocks.find(&mut look(5)), (2, 0, 0));
+        let hint = hint(2, 700);
+        assert_eq!(blocks.find(&mut Position { number: 5, hint }), (2, 700, 0));
+        assert_eq!(blocks.find(&mut blocks.end()), (4, 0, 0));
+        // Overtaken: the hint is worth nothing any more.
+        for number in 0..3 {
+            assert_eq!(blocks.pop(), Some(number));
+        }
+        let mut late = Position { number: 5, hint };
+        assert_eq!(blocks.find(&mut late), (3, 0, 2));
+        assert_eq!(late.number, 7);
+        assert!(blocks.get(2).is_none());
+        assert_eq!((blocks.pop(), blocks.pop(), blocks.first()), (Some(3), None, 9));
+    }
+
+    #[test]
+    fn the_end_of_a_block_that_was_given_back_meanwhile_is_the_start_of_the_next() {
+        let mut blocks = blocks();
+        let mut read = Position {
+            number: 3,
+            hint: hint(0, 900),
+        };
+        blocks.pop();
+        assert_eq!(blocks.find(&mut read), (2, 0, 0));
+    }
+}

@@ -5,7 +5,10 @@ use std::mem::offset_of;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::ptr::NonNull;
 use std::sync::atomic::{AtomicU32, Ordering};
+use std::time::Duration;
 
+use rustix::event::Timespec;
+use rustix::event::epoll::{self, CreateFlags, EventData, EventFlags};
 use rustix::mm::{MapFlags, ProtFlags, mmap, munmap};
 
 use super::super::device::{self, set_option};
@@ -18,15 +21,17 @@ use crate::batch::Held;
 use crate::clock;
 use crate::queue::{Arrived, Frame, HistoryState, Losses, Position, Queue, Visited};
 
-const RETIRE_MS: u32 = 10;
-pub(super) const BLOCKS_PER_CALL: usize = 4;
-/// What a frame takes in a block besides its bytes, at least: two headers and the room for a tag.
-const OVERHEAD: u64 = 96;
+/// A block with frames is handed over one to two such timeouts after its first one.
+const RETIRE_MS: u32 = 20;
+pub(super) const BLOCKS_PER_CALL: usize = 32;
+/// Far below what the reserve lasts, and it saves a wake-up for each block.
+const REST: Duration = Duration::from_micros(500);
 
 /// An AF_PACKET queue.
 #[derive(Debug)]
 pub struct PacketQueue {
     fd: OwnedFd,
+    arrivals: Arrivals,
     map: Map,
     memory: Memory,
     blocks: Blocks,
@@ -34,7 +39,6 @@ pub struct PacketQueue {
     history: usize,
     received: u64,
     dropped: u64,
-    skip_outgoing: bool,
     opened_ns: u64,
     nic: Option<NicLosses>,
 }
@@ -88,9 +92,45 @@ impl Drop for Map {
     }
 }
 
+/// The socket itself is readable for as long as the newest block is held back. Watched for edges, it is readable
+/// when another one was filled.
+#[derive(Debug)]
+struct Arrivals(OwnedFd);
+
+impl Arrivals {
+    fn new(socket: BorrowedFd<'_>) -> io::Result<Self> {
+        let watch = epoll::create(CreateFlags::CLOEXEC)?;
+        epoll::add(
+            &watch,
+            socket,
+            EventData::new_u64(0),
+            EventFlags::IN | EventFlags::ET,
+        )?;
+        Ok(Self(watch))
+    }
+
+    /// Forgets the edges up to now; what the socket has to say beside them.
+    fn clear(&self, socket: BorrowedFd<'_>) -> io::Result<()> {
+        let mut event = [epoll::Event {
+            flags: EventFlags::empty(),
+            data: EventData::new_u64(0),
+        }];
+        let now = Timespec::default();
+        let count = epoll::wait(&self.0, &mut event[..], Some(&now))?;
+        if count > 0 && { event[0].flags }.contains(EventFlags::ERR) {
+            return match rustix::net::sockopt::socket_error(socket)? {
+                // A link that is down is the link's problem and passes with it.
+                Err(e) if e != rustix::io::Errno::NETDOWN => Err(e.into()),
+                _ => Ok(()),
+            };
+        }
+        Ok(())
+    }
+}
+
 impl PacketQueue {
     /// Sets up the ring of a socket that is not bound yet.
-    pub(super) fn new(fd: OwnedFd, history: usize, reserve: usize, skip_outgoing: bool) -> io::Result<Self> {
+    pub(super) fn new(fd: OwnedFd, history: usize, reserve: usize) -> io::Result<Self> {
         let blocks = history + reserve;
         let version = libc::tpacket_versions::TPACKET_V3 as i32;
         set_option(fd.as_fd(), libc::SOL_PACKET, libc::PACKET_VERSION, &version)?;
@@ -112,6 +152,7 @@ impl PacketQueue {
         set_option(fd.as_fd(), libc::SOL_PACKET, libc::PACKET_RX_RING, &request)?;
         let map = Map::new(fd.as_fd(), blocks)?;
         Ok(Self {
+            arrivals: Arrivals::new(fd.as_fd())?,
             fd,
             map,
             memory: Memory::none(),
@@ -119,7 +160,6 @@ impl PacketQueue {
             history,
             received: 0,
             dropped: 0,
-            skip_outgoing,
             opened_ns: clock::realtime_ns(),
             nic: None,
         })
@@ -150,6 +190,23 @@ impl PacketQueue {
         Ok(())
     }
 
+    /// Takes in what is filled, block by block.
+    fn take_filled(&mut self) -> Arrived {
+        let mut arrived = Arrived::default();
+        for _ in 0..BLOCKS_PER_CALL {
+            // When all blocks are held, the next one is the oldest again, and it is ours but not new.
+            if self.blocks.len() == self.map.blocks
+                || self.map.status(self.blocks.tail()).load(Ordering::Acquire) & libc::TP_STATUS_USER == 0
+            {
+                break;
+            }
+            let more = self.take();
+            arrived.frames += more.frames;
+            arrived.bytes += more.bytes;
+        }
+        arrived
+    }
+
     /// Takes in the block at the tail, which must be ours.
     fn take(&mut self) -> Arrived {
         let number = self.blocks.tail();
@@ -158,15 +215,12 @@ impl PacketQueue {
         let Some(summary) = block::summary(block) else {
             return Arrived::default();
         };
-        let arrived = if self.skip_outgoing {
-            count_incoming(block, summary.first, summary.frames)
-        } else {
-            let frames = u64::from(summary.frames);
-            let headers = summary.first as u64 + frames * OVERHEAD;
-            Arrived {
-                frames,
-                bytes: u64::from(summary.used).saturating_sub(headers),
-            }
+        let frames = u64::from(summary.frames);
+        let overhead = Packet::read(block, summary.first).map_or(0, |first| first.overhead() as u64);
+        let headers = summary.first as u64 + frames * overhead;
+        let arrived = Arrived {
+            frames,
+            bytes: u64::from(summary.used).saturating_sub(headers),
         };
         self.blocks.push(arrived.frames, summary.first, summary.last_ns);
         arrived
@@ -213,14 +267,12 @@ impl PacketQueue {
                 };
                 filled.mended = (next, packet.stamp_ns);
             }
-            if !(self.skip_outgoing && packet.outgoing(block)) {
-                if skip > 0 {
-                    skip -= 1;
-                } else if each(&packet, block) {
-                    frame += 1;
-                } else {
-                    break;
-                }
+            if skip > 0 {
+                skip -= 1;
+            } else if each(&packet, block) {
+                frame += 1;
+            } else {
+                break;
             }
             if packet.next == 0 {
                 // The last one: the place is of no use any more.
@@ -243,41 +295,15 @@ impl PacketQueue {
     }
 }
 
-/// On a loopback each frame is there twice; only walking tells which one counts.
-fn count_incoming(block: &[u8], first: usize, frames: u32) -> Arrived {
-    let mut arrived = Arrived::default();
-    let mut place = first;
-    for _ in 0..frames {
-        let Some(packet) = Packet::read(block, place) else {
-            break;
-        };
-        if !packet.outgoing(block) {
-            arrived.frames += 1;
-            arrived.bytes += u64::from(packet.length);
-        }
-        if packet.next == 0 {
-            break;
-        }
-        place += packet.next;
-    }
-    arrived
-}
-
 impl Queue for PacketQueue {
-    /// The bytes are those that the block has besides headers: with up to 15 of padding for each frame, and without
-    /// tags that the kernel took out. Their sum is exact on a loopback only.
+    /// No frame is looked at: the bytes are what the blocks have besides headers, with up to 7 of padding for each
+    /// frame, and without tags that the kernel took out.
     fn receive(&mut self) -> io::Result<Arrived> {
-        let mut arrived = Arrived::default();
-        for _ in 0..BLOCKS_PER_CALL {
-            // When all blocks are held, the next one is the oldest again, and it is ours but not new.
-            if self.blocks.len() == self.map.blocks
-                || self.map.status(self.blocks.tail()).load(Ordering::Acquire) & libc::TP_STATUS_USER == 0
-            {
-                break;
-            }
-            let more = self.take();
-            arrived.frames += more.frames;
-            arrived.bytes += more.bytes;
+        let mut arrived = self.take_filled();
+        if arrived == Arrived::default() {
+            self.arrivals.clear(self.fd.as_fd())?;
+            // What was filled before that has no edge any more.
+            arrived = self.take_filled();
         }
         self.give_back();
         Ok(arrived)
@@ -368,21 +394,23 @@ impl Queue for PacketQueue {
         Ok(Losses {
             ring: Some(self.dropped),
             nic: self.nic.as_mut().and_then(NicLosses::read),
-            // Of a loopback the kernel counts each frame twice.
-            offered: (!self.skip_outgoing).then_some(self.received),
+            offered: Some(self.received),
         })
     }
 
     fn poll_fd(&self) -> BorrowedFd<'_> {
-        self.fd.as_fd()
+        self.arrivals.0.as_fd()
     }
 
     fn clock_source(&self) -> &'static str {
         "kernel-realtime"
     }
 
+    fn rest(&self) -> Option<Duration> {
+        Some(REST)
+    }
+
     fn lag_ns(&self) -> u64 {
-        // A block is handed over one to two timeouts after its first frame.
         u64::from(RETIRE_MS) * 3_000_000
     }
 }

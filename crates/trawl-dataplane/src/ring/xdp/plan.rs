@@ -55,6 +55,12 @@ impl Plan {
         }
     }
 
+    /// Entries of the fill ring. The kernel shows what it received before it shows the entries that it took for
+    /// that as free, so that there must be more of them than buffers.
+    pub fn fill_entries(&self) -> usize {
+        2 * self.reserve
+    }
+
     /// All buffers.
     pub fn buffers(&self) -> usize {
         self.reserve + self.history

@@ -139,15 +139,13 @@ impl XdpQueue {
     /// Gives the kernel what its reserve lacks: buffers that nobody needs, then the oldest of the history.
     fn top_up(&mut self) {
         let spare = self.free.len() - self.free.len().min(self.reserve - self.with_kernel);
-        self.with_kernel += give(&mut self.rings, &self.free[spare..]);
-        self.free.truncate(spare);
+        let given = give(&mut self.rings, &self.free[spare..]);
+        self.free.truncate(self.free.len() - given);
+        self.with_kernel += given;
         while self.with_kernel < self.reserve {
             let oldest = self.log.oldest();
             let wanted = oldest.len().min(self.reserve - self.with_kernel);
-            if wanted == 0 {
-                break;
-            }
-            // The longest stretch that is free of held buffers, or else one held buffer to put aside.
+            // A stretch without held buffers, or else one held buffer to put aside.
             let clear = match self.holds.held() {
                 0 => wanted,
                 _ => {
@@ -155,13 +153,17 @@ impl XdpQueue {
                     oldest[..wanted].iter().position(held).unwrap_or(wanted)
                 }
             };
-            if clear > 0 {
-                self.with_kernel += give(&mut self.rings, &oldest[..clear]);
-                self.log.forget(clear);
+            let done = if clear > 0 || wanted == 0 {
+                let given = give(&mut self.rings, &oldest[..clear]);
+                self.with_kernel += given;
+                given
             } else {
-                self.holds.park(oldest[0].addr() >> self.buffer_shift);
-                self.log.forget(1);
+                usize::from(self.holds.park(oldest[0].addr() >> self.buffer_shift))
+            };
+            if done == 0 {
+                break;
             }
+            self.log.forget(done);
         }
         self.forget_torn();
     }
@@ -408,9 +410,8 @@ impl XdpQueue {
     }
 }
 
+/// All of them, or none when the fill ring has no room: then the next call tries again.
 fn give(rings: &mut Rings, buffers: &[FrameDesc]) -> usize {
-    // SAFETY: the caller gives up these buffers: they are in no log and held by nobody.
-    let given = unsafe { rings.fill.produce(buffers) };
-    debug_assert_eq!(given, buffers.len(), "the fill ring holds the reserve");
-    given
+    // SAFETY: the caller gives up what was given: those buffers are in no log then, and held by nobody.
+    unsafe { rings.fill.produce(buffers) }
 }

@@ -89,7 +89,7 @@ impl FrameMemory {
         let config = UmemConfig::builder()
             .frame_size(FrameSize::new(plan.bytes as u32).map_err(|e| other(&e))?)
             .frame_headroom(HEADROOM as u32)
-            .fill_queue_size(size(plan.reserve)?)
+            .fill_queue_size(size(plan.fill_entries())?)
             .comp_queue_size(size(64)?)
             .build()
             .map_err(|e| other(&e))?;
