@@ -76,7 +76,7 @@ pub(crate) enum SenderKind {
     Live,
     /// Given to an AF_PACKET socket: hundreds of thousands a second, any size.
     Packet,
-    /// Each as the content of a UDP datagram from --from to --to, as QEMU's `-netdev dgram` takes them.
+    /// Each as the content of a datagram from --from to --to, as QEMU's `-netdev dgram` takes them.
     Datagram,
 }
 
@@ -92,12 +92,12 @@ pub(crate) struct TrafficArgs {
     /// Leave the frames to the interface's queueing discipline instead of going round it.
     #[arg(long)]
     pub qdisc: bool,
-    /// Where datagrams come from: ADDRESS:PORT.
-    #[arg(long, value_name = "ADDR", requires = "to", conflicts_with = "interface")]
-    pub from: Option<SocketAddr>,
-    /// Where datagrams go to: ADDRESS:PORT.
-    #[arg(long, value_name = "ADDR", requires = "from")]
-    pub to: Option<SocketAddr>,
+    /// Where datagrams come from: ADDRESS:PORT of UDP, or unix:PATH, which waits instead of losing frames.
+    #[arg(long, value_name = "ADDR", value_parser = address, requires = "to", conflicts_with = "interface")]
+    pub from: Option<Address>,
+    /// Where datagrams go to.
+    #[arg(long, value_name = "ADDR", value_parser = address, requires = "from")]
+    pub to: Option<Address>,
     /// Send the packets of this pcapng or pcap file, as far apart as they were, or at --rate.
     #[arg(long, value_name = "FILE", conflicts_with_all = ["size", "stream", "first", "flows", "needle", "vlan", "qinq", "vxlan", "from"])]
     pub replay: Option<PathBuf>,
@@ -156,6 +156,21 @@ impl Sizes {
             Self::Imix => IMIX.iter().map(|size| size + around.bytes()).collect(),
         }
     }
+}
+
+/// An end of a datagram's way.
+#[derive(Clone, Debug)]
+pub(crate) enum Address {
+    Udp(SocketAddr),
+    Unix(PathBuf),
+}
+
+fn address(text: &str) -> Result<Address, String> {
+    if let Some(path) = text.strip_prefix("unix:") {
+        return Ok(Address::Unix(path.into()));
+    }
+    let advice = "not an address; write 127.0.0.1:5000 or unix:/path/of/socket";
+    text.parse().map(Address::Udp).map_err(|_| advice.into())
 }
 
 /// Packets a second; `None` is as fast as possible.

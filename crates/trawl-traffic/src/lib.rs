@@ -5,6 +5,7 @@
 #![deny(unsafe_code)]
 
 mod cli;
+mod datagram;
 pub mod file;
 pub mod frame;
 pub mod pace;

@@ -1,8 +1,7 @@
 //! `trawl-testbed traffic`.
 
 use std::fs::File;
-use std::io::{BufReader, ErrorKind};
-use std::net::{SocketAddr, UdpSocket};
+use std::io::BufReader;
 use std::path::Path;
 use std::process::ExitCode;
 use std::time::Duration;
@@ -11,6 +10,7 @@ use anyhow::Context;
 use serde::Serialize;
 
 use crate::cli::{SenderKind, TrafficArgs};
+use crate::datagram::DatagramSender;
 use crate::frame::{Shape, Template};
 use crate::pace::{self, Plan, Sent};
 use crate::replay::{Replayed, replay};
@@ -79,8 +79,11 @@ fn numbered(args: &TrafficArgs) -> anyhow::Result<Sent> {
         Some(Duration::from_secs(10))
     };
     let plan = plan(args, duration);
-    match (args.from.zip(args.to), args.sender) {
-        (Some((from, to)), _) => datagrams(args, shape, &plan, from, to),
+    match (args.from.as_ref().zip(args.to.as_ref()), args.sender) {
+        (Some((from, to)), _) => {
+            let sender = DatagramSender::open(from, to)?;
+            each_batch(args, shape, &plan, |frames| sender.send(frames))
+        }
         (None, SenderKind::Datagram) => anyhow::bail!("--sender datagram needs --from and --to"),
         (None, SenderKind::Live) => live(args, shape, &plan),
         (None, SenderKind::Packet) => packets(args, shape, &plan),
@@ -122,29 +125,6 @@ fn packets(args: &TrafficArgs, shape: Shape, plan: &Plan) -> anyhow::Result<Sent
 fn open(args: &TrafficArgs) -> anyhow::Result<PacketSender> {
     let sender = PacketSender::open(interface(args), !args.qdisc);
     sender.with_context(|| format!("cannot open {} for sending", interface(args)))
-}
-
-fn datagrams(
-    args: &TrafficArgs,
-    shape: Shape,
-    plan: &Plan,
-    from: SocketAddr,
-    to: SocketAddr,
-) -> anyhow::Result<Sent> {
-    let socket = UdpSocket::bind(from).with_context(|| format!("cannot send from {from}"))?;
-    socket
-        .connect(to)
-        .with_context(|| format!("cannot send to {to}"))?;
-    each_batch(args, shape, plan, |frames| {
-        for frame in frames {
-            match socket.send(frame) {
-                // Said of an earlier datagram: nobody listens yet, or not any more. Its number will be missing.
-                Err(error) if error.kind() == ErrorKind::ConnectionRefused => {}
-                other => drop(other.with_context(|| format!("cannot send to {to}"))?),
-            }
-        }
-        Ok(())
-    })
 }
 
 /// Numbers frames and hands them over, as many at a time as are due.

@@ -22,6 +22,7 @@ use xsk_rs::config::BindFlags;
 use super::bpf::{Hook, Redirect};
 use super::device::{self, Link};
 use super::nic_losses::NicLosses;
+use super::ethtool::Ethtool;
 use super::{Guard, OpenError, Opened, RingOptions, tpacket};
 use crate::interface::{InterfaceName, MirrorInterface};
 use plan::Plan;
@@ -42,6 +43,9 @@ pub fn open(interface: &MirrorInterface, options: &RingOptions) -> Result<Opened
     let link = look(&interface.0)?;
     let queues = device::receive_queues(&interface.0).map_or(1, |(queues, _)| queues.max(1));
     let mtu = device::mtu(&interface.0).map_err(|e| OpenError::at(name, "read the MTU", e))?;
+    // Not every driver tells its name, and none is as good as an unknown one.
+    let driver = Ethtool::open().and_then(|tool| tool.driver(&interface.0));
+    let driver = driver.map_or_else(|_| String::new(), |driver| driver.name);
     let mut refusals = Vec::new();
     if let Err(e) = device::keep_vlan_tags(&interface.0) {
         refusals.push(format!(
@@ -51,7 +55,7 @@ pub fn open(interface: &MirrorInterface, options: &RingOptions) -> Result<Opened
     let mut attempt = Attempt {
         name,
         link,
-        plan: Plan::new(mtu, options.history_bytes, queues),
+        plan: Plan::new(mtu, &driver, options.history_bytes, queues),
         options,
         memories: (0..queues).map(|_| None).collect(),
         patience: Instant::now() + BUSY,

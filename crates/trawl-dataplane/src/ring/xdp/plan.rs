@@ -9,6 +9,12 @@ const LINK_BYTES: usize = 14 + 8;
 /// Larger frames do not fit beside the driver's own data in a page, so that veth, for one, refuses a program that
 /// knows one buffer only.
 const ONE_PAGE: usize = 3500;
+/// What the length of a buffer is rounded down to by NICs whose registers count in these bytes. They would cut longer
+/// frames in two, and zero-copy drivers of them pass the halves on as two frames (Linux 7.3, igb).
+const KIB_DRIVERS: [&str; 3] = ["igb", "igc", "ixgbe"];
+const KIB: usize = 1024;
+/// The coarsest unit of the others.
+const UNIT: usize = 128;
 /// Memory that stays with the kernel to receive into, for all queues.
 const RESERVE_BYTES: usize = 32 << 20;
 /// And at least so many buffers per queue: 4 ms at a million frames a second.
@@ -33,14 +39,13 @@ pub(super) struct Plan {
 }
 
 impl Plan {
-    /// For one of `queues` queues of an interface, which share the bytes of the history.
-    pub fn new(mtu: u32, history_bytes: u64, queues: u32) -> Self {
+    /// For one of `queues` queues of an interface, which share the bytes of the history. `driver` is its name, or
+    /// empty.
+    pub fn new(mtu: u32, driver: &str, history_bytes: u64, queues: u32) -> Self {
         let frame = mtu as usize + LINK_BYTES;
-        let bytes = if frame + HEADROOM + KERNEL_HEADROOM <= 2048 {
-            2048
-        } else {
-            4096
-        };
+        let unit = if KIB_DRIVERS.contains(&driver) { KIB } else { UNIT };
+        let room = |bytes| (bytes - HEADROOM - KERNEL_HEADROOM) / unit * unit;
+        let bytes = if frame <= room(2048) { 2048 } else { 4096 };
         let queues = queues.max(1) as usize;
         let share = usize::try_from(history_bytes).unwrap_or(usize::MAX) / bytes / queues;
         let history = share.clamp(HISTORY_LEAST, u32::MAX as usize / 2);
@@ -49,7 +54,7 @@ impl Plan {
         let reserve = reserve.min(history).max(RESERVE_LEAST).next_power_of_two();
         Self {
             bytes,
-            several_buffers: frame > ONE_PAGE,
+            several_buffers: frame > ONE_PAGE.min(room(4096)),
             reserve,
             history,
         }
@@ -75,24 +80,34 @@ mod tests {
     fn a_frame_of_the_mtu_with_two_tags_fits_into_its_buffers() {
         for (mtu, bytes, several) in [
             (1500, 2048, false),
-            (1754, 2048, false),
-            (1755, 4096, false),
+            (1642, 2048, false),
+            (1643, 4096, false),
             (3478, 4096, false),
             (3479, 4096, true),
             (9000, 4096, true),
         ] {
-            let plan = Plan::new(mtu, 64 << 20, 1);
+            let plan = Plan::new(mtu, "veth", 64 << 20, 1);
             assert_eq!((plan.bytes, plan.several_buffers), (bytes, several), "{mtu}");
         }
     }
 
     #[test]
+    fn a_nic_that_counts_its_buffers_in_kib_gets_those_that_hold_a_whole_frame() {
+        for driver in ["igb", "igc", "ixgbe"] {
+            assert_eq!(Plan::new(1500, driver, 64 << 20, 1).bytes, 4096, "{driver}");
+            assert_eq!(Plan::new(1002, driver, 64 << 20, 1).bytes, 2048, "{driver}");
+            assert!(!Plan::new(3050, driver, 64 << 20, 1).several_buffers, "{driver}");
+            assert!(Plan::new(3051, driver, 64 << 20, 1).several_buffers, "{driver}");
+        }
+    }
+
+    #[test]
     fn queues_share_the_history_and_each_keeps_a_reserve() {
-        let one = Plan::new(1500, 256 << 20, 1);
+        let one = Plan::new(1500, "", 256 << 20, 1);
         assert_eq!((one.history, one.reserve), (131_072, 16_384));
-        let four = Plan::new(1500, 256 << 20, 4);
+        let four = Plan::new(1500, "", 256 << 20, 4);
         assert_eq!((four.history, four.reserve), (32_768, 4_096));
-        let tiny = Plan::new(1500, 0, 1);
+        let tiny = Plan::new(1500, "", 0, 1);
         assert_eq!((tiny.history, tiny.reserve), (4_096, 4_096));
     }
 }
