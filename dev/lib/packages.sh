@@ -8,7 +8,7 @@ GO_NEEDED=1.26
 PACKAGES_base=(ca-certificates curl iproute2 jq openssl procps util-linux)
 # What the workspace compiles against: xsk-rs and libxdp-sys (bindgen, clang's BPF target, m4), libpcap.
 PACKAGES_build=(build-essential clang libclang-dev libelf-dev libpcap-dev llvm m4 pkg-config zlib1g-dev)
-PACKAGES_kernel=(bpftool ethtool kmod tcpdump tshark wireshark-common)
+PACKAGES_kernel=(bpftool e2fsprogs ethtool kmod strace tcpdump tshark wireshark-common)
 # The peers that captured is measured beside.
 PACKAGES_peers=(netsniff-ng)
 # A machine of its own kernel, and what puts files into it.

@@ -63,7 +63,8 @@ pub fn stand_aside() {
     for (cpu, _) in table.iter().filter(|(_, uses)| *uses == 0) {
         set.set(*cpu);
     }
-    if set.count() > 0 {
+    // A single CPU left would be a bottleneck where a busy receive CPU is none: the scheduler knows better.
+    if set.count() > 1 {
         let _ = sched_setaffinity(None, &set);
     }
 }

@@ -6,6 +6,12 @@ use crate::batch::Batch;
 pub trait Outlet: Send {
     /// Sends what can be sent without waiting for the reader.
     fn send(&mut self, batch: &Batch) -> Sent;
+
+    /// What is wrong now, in words. Asked about once a second while there is nothing to send, so that an outlet that
+    /// nobody reads any more is known before the next frame comes.
+    fn look(&mut self) -> Option<String> {
+        None
+    }
 }
 
 /// What became of a batch.

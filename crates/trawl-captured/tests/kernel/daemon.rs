@@ -9,32 +9,6 @@ async fn status(client: &Client) -> AttachmentStatus {
     status_of(&client.status().await.unwrap().attachments, "t")
 }
 
-async fn wait_for(
-    client: &Client,
-    what: &str,
-    holds: impl Fn(&AttachmentStatus) -> bool,
-) -> AttachmentStatus {
-    let began = std::time::Instant::now();
-    loop {
-        let now = status(client).await;
-        if holds(&now) {
-            return now;
-        }
-        assert!(
-            began.elapsed() < Duration::from_secs(10),
-            "waited in vain until {what}: {now:?}"
-        );
-        tokio::time::sleep(Duration::from_millis(20)).await;
-    }
-}
-
-fn xdp_programs(world: &World) -> usize {
-    world
-        .shell(&format!("ip link show {NEAR}"))
-        .matches("prog/xdp")
-        .count()
-}
-
 #[tokio::test(flavor = "multi_thread")]
 async fn a_peer_that_hangs_up_ends_its_capture_and_nothing_else() {
     for source in both() {

@@ -22,6 +22,15 @@ pub(crate) struct Tally {
     pub matched: u64,
 }
 
+/// Whether a sink takes frames.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum State {
+    Open,
+    /// Its writer is behind: it was stopped before the frame with this index in the visit.
+    Blocked(u64),
+    Closed,
+}
+
 pub(crate) struct Sink {
     pub window: Arc<Window>,
     blocks: Blocks,
@@ -33,7 +42,7 @@ pub(crate) struct Sink {
     base: Tally,
     own: Tally,
     lost_history: u64,
-    closed: bool,
+    state: State,
 }
 
 impl Sink {
@@ -47,34 +56,60 @@ impl Sink {
             base: Tally::default(),
             own: Tally::default(),
             lost_history: 0,
-            closed: false,
+            state: State::Open,
         }
     }
 
     /// Whether it takes no more frames of this queue.
     pub fn is_closed(&self) -> bool {
-        self.closed
+        self.state == State::Closed
     }
 
-    /// Comes into a group that has this tally.
+    /// Whether it takes frames now.
+    pub fn is_open(&self) -> bool {
+        self.state == State::Open
+    }
+
+    /// Before which frame of the visit it was stopped, if it was.
+    pub fn blocked_at(&self) -> Option<u64> {
+        match self.state {
+            State::Blocked(index) => Some(index),
+            _ => None,
+        }
+    }
+
+    /// Comes into a group that has this tally, or goes on in it.
     pub fn join(&mut self, tally: Tally) {
         self.base = tally;
+        if self.state != State::Closed {
+            self.state = State::Open;
+        }
     }
 
-    /// Leaves its group. What a group judges after the sink was closed is not of its window.
+    /// Leaves its group. What a group judges after the sink was stopped or closed is not counted for it.
     pub fn leave(&mut self, tally: Tally) {
-        if self.closed {
-            return;
+        if self.is_open() {
+            self.own.frames += tally.frames - self.base.frames;
+            self.own.matched += tally.matched - self.base.matched;
+            self.base = tally;
         }
-        self.own.frames += tally.frames - self.base.frames;
-        self.own.matched += tally.matched - self.base.matched;
-        self.base = tally;
     }
 
     /// Takes no more frames of this queue.
     pub fn close(&mut self, tally: Tally) {
         self.leave(tally);
-        self.closed = true;
+        self.state = State::Closed;
+    }
+
+    fn block(&mut self, index: u64, before: Tally, stock: &mut Stock) {
+        self.leave(before);
+        self.state = State::Blocked(index);
+        self.flush(stock);
+    }
+
+    /// Whether its writer has made room for more than a few frames.
+    pub fn has_room(&self, stock: &Stock) -> bool {
+        self.waiting_bytes <= stock.may_wait / 2 && self.waiting_held <= stock.share() / 2
     }
 
     /// Frames of the window were recycled before this capture came to them.
@@ -82,15 +117,26 @@ impl Sink {
         self.lost_history += frames;
     }
 
-    /// Takes a frame that matched, or ends the capture by it. The tally includes that frame.
+    /// Takes a frame that matched, or ends the capture by it, or stops before it when the writer is behind: then the
+    /// frame stays where it is, and the capture comes to it again. The tally includes the frame, which is the one
+    /// with this index in the visit.
     #[inline]
-    pub fn keep(&mut self, frame: &Frame<'_>, length: usize, tally: Tally, stock: &mut Stock) {
-        if self.closed {
+    pub fn keep(
+        &mut self,
+        frame: &Frame<'_>,
+        (index, length): (u64, usize),
+        tally: Tally,
+        stock: &mut Stock,
+    ) {
+        if !self.is_open() {
             return;
         }
+        let before = Tally {
+            frames: tally.frames - 1,
+            matched: tally.matched - 1,
+        };
         if self.window.is_over() {
-            let (frames, matched) = (tally.frames - 1, tally.matched - 1);
-            return self.close(Tally { frames, matched });
+            return self.close(before);
         }
         let kept = self.window.kept(length);
         if self.blocks.is_full() {
@@ -98,8 +144,8 @@ impl Sink {
         }
         let parts = 1 + frame.more.len();
         let hold = kept >= HOLD_FROM && stock.may_hold(self.waiting_held + self.blocks.held.len(), parts);
-        if !hold && self.waiting_bytes + self.blocks.bytes.len() + kept > stock.may_wait {
-            return;
+        if !hold && !self.may_copy(frame, kept, stock) {
+            return self.block(index, before, stock);
         }
         let block = pcapng::packet_length(kept, stock.queue_option);
         if !self.window.reserve(block as u64) {
@@ -111,6 +157,13 @@ impl Sink {
         } else {
             self.blocks.copy(frame, kept, stock.queue_option);
         }
+    }
+
+    /// Whether a copy may be made. With nothing on its way there is nothing to wait for, so it always may.
+    fn may_copy(&self, frame: &Frame<'_>, kept: usize, stock: &Stock) -> bool {
+        let worth_waiting = kept >= HOLD_FROM && frame.holder.is_some() && stock.has_wide_shares();
+        let fits = self.waiting_bytes + self.blocks.bytes.len() + kept <= stock.may_wait;
+        (fits && !worth_waiting) || (self.waiting_bytes == 0 && self.blocks.bytes.len() < stock.may_wait)
     }
 
     /// Gives what there is to the writer.
@@ -132,7 +185,7 @@ impl Sink {
 
     /// Hands the last blocks and the totals of this queue to the writer.
     pub fn finish(mut self, losses: Losses, clock_source: &'static str, stock: &mut Stock) {
-        debug_assert!(self.closed);
+        debug_assert!(self.is_closed());
         self.flush(stock);
         let _ = self.out.send(Message::Part(Part {
             frames: self.own.frames,

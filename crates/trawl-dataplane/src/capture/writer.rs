@@ -52,6 +52,7 @@ pub(crate) fn start(job: Job) -> std::io::Result<Sender<Message>> {
         .name("trawl-writer".into())
         .spawn(move || {
             cpu::stand_aside();
+            give_up_capabilities();
             let on_end = job.on_end;
             let writer = Writer {
                 output: Output {
@@ -69,6 +70,18 @@ pub(crate) fn start(job: Job) -> std::io::Result<Sender<Message>> {
             on_end(writer.run(&job.header, &messages));
         })?;
     Ok(out)
+}
+
+/// A writer writes into a file that is open already: it needs none of what a thread of captured may do. Giving up what
+/// one has cannot fail.
+fn give_up_capabilities() {
+    let none = rustix::thread::CapabilitySet::empty();
+    let sets = rustix::thread::CapabilitySets {
+        effective: none,
+        permitted: none,
+        inheritable: none,
+    };
+    let _ = rustix::thread::set_capabilities(None, sets);
 }
 
 /// The file, its hash, and how far both are.

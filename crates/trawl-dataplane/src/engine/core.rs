@@ -24,6 +24,8 @@ use crate::{clock, cpu};
 
 const IDLE: Duration = Duration::from_millis(250);
 const ACTIVE: Duration = Duration::from_millis(5);
+/// When a writer that is behind is looked after; it has work for longer than that.
+const WAITING: Duration = Duration::from_micros(500);
 /// How often waiting blocks are written although they are not full, and counters are read.
 const TICK_NS: u64 = 200_000_000;
 /// A window whose frames kept coming without stamps ends this long after its end all the same.
@@ -97,6 +99,11 @@ impl<Q: Queue> Core<Q> {
         self.stock.may_wait = bytes;
     }
 
+    #[cfg(test)]
+    pub fn is_idle(&self) -> bool {
+        self.groups.is_empty() && self.walkers.is_empty()
+    }
+
     pub fn run(mut self) {
         let seat = cpu::take();
         seat.sit();
@@ -129,7 +136,7 @@ impl<Q: Queue> Core<Q> {
         self.take_back();
         let drained = arrived.frames == 0;
         self.pass_time(asked_at, drained);
-        drained && self.walkers.iter().all(|w| w.is_at(self.live))
+        drained && !self.walkers.iter().any(|w| w.is_eager(self.live))
     }
 
     fn receive(&mut self) -> Arrived {
@@ -161,20 +168,38 @@ impl<Q: Queue> Core<Q> {
             return;
         }
         let (groups, feeds, stock) = (&mut self.groups, &mut self.feeds, &mut self.stock);
+        let (from, mut index) = (self.live.number, 0);
         let visited = self.queue.visit(&mut self.live, u64::MAX, &mut |frame| {
             let length = frame.len();
             for group in groups.iter_mut() {
-                group.offer(frame, length, stock);
+                group.offer(frame, (index, length), stock);
             }
             for feed in feeds.iter_mut() {
                 feed.offer(frame, length, stock);
             }
+            index += 1;
         });
         if visited.overtaken > 0 {
             self.groups
                 .iter_mut()
                 .for_each(|g| g.overtaken(visited.overtaken));
             self.feeds.iter_mut().for_each(|f| f.overtaken(visited.overtaken));
+        }
+        self.let_fall_back(from + visited.overtaken);
+    }
+
+    /// Captures whose writers are behind go on from where they stopped, as those do that began in the past.
+    fn let_fall_back(&mut self, first: u64) {
+        let mut left = false;
+        for group in &mut self.groups {
+            while let Some((sink, index)) = group.take_blocked() {
+                let walker = Walker::fallen_back(group.filter.clone(), sink, first + index);
+                self.walkers.push(walker);
+                left = true;
+            }
+        }
+        if left {
+            self.groups.retain(|g| !g.sinks.is_empty());
         }
     }
 
@@ -334,6 +359,8 @@ impl<Q: Queue> Core<Q> {
         self.receive();
         self.advance();
         self.catch_up(u64::MAX);
+        let end = self.live;
+        self.walkers.iter_mut().for_each(|w| w.give_up(end));
         let now = clock::realtime_ns();
         for sink in self.sinks() {
             sink.window
@@ -348,7 +375,11 @@ impl<Q: Queue> Core<Q> {
 
     fn wait(&mut self) {
         let idle = self.groups.is_empty() && self.walkers.is_empty() && self.feeds.is_empty();
-        let timeout = if idle { IDLE } else { ACTIVE };
+        let timeout = match idle {
+            true => IDLE,
+            false if self.walkers.iter().any(Walker::waits) => WAITING,
+            false => ACTIVE,
+        };
         let ring = self.queue.poll_fd();
         let mut fds = [
             PollFd::from_borrowed_fd(ring, PollFlags::IN),

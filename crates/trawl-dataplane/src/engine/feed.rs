@@ -1,8 +1,9 @@
 //! Analyzer feeds: everything that arrives, handed to an [`Outlet`] on a thread of its own.
 
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::sync::mpsc::{Receiver, Sender, channel};
+use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
 use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
 
 use trawl_control::FeedStatus;
 
@@ -14,6 +15,8 @@ use crate::queue::Frame;
 
 /// Frames after which a batch goes out.
 const FULL: usize = 256;
+/// Without frames for so long, the outlet is asked how it is.
+const LOOK: Duration = Duration::from_secs(1);
 /// Copied bytes that may wait for the sender, of each receive thread.
 const MAX_WAITING: usize = 4 << 20;
 
@@ -48,8 +51,20 @@ impl Feed {
         }
     }
 
+    fn set_problem(&self, problem: Option<String>) {
+        *self.problem.lock().unwrap_or_else(PoisonError::into_inner) = problem;
+    }
+
     fn serve(&self, outlet: &mut dyn Outlet, batches: &Receiver<Batch>, returns: &[(u64, Sender<Returned>)]) {
-        for batch in batches {
+        loop {
+            let batch = match batches.recv_timeout(LOOK) {
+                Ok(batch) => batch,
+                Err(RecvTimeoutError::Timeout) => {
+                    self.set_problem(outlet.look());
+                    continue;
+                }
+                Err(RecvTimeoutError::Disconnected) => break,
+            };
             let sent = if self.is_over() {
                 crate::outlet::Sent::default()
             } else {
@@ -58,7 +73,7 @@ impl Feed {
             self.packets.fetch_add(sent.packets, Ordering::Relaxed);
             self.bytes.fetch_add(sent.bytes, Ordering::Relaxed);
             self.dropped.fetch_add(sent.dropped, Ordering::Relaxed);
-            *self.problem.lock().unwrap_or_else(PoisonError::into_inner) = sent.problem;
+            self.set_problem(sent.problem);
             if let Some((id, queue)) = returns.get(batch.queue as usize) {
                 let _ = queue.send(Returned::Batch(*id, batch));
             }

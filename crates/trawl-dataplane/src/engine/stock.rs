@@ -8,7 +8,9 @@ use crate::ring::memory::Memory;
 const SPARE: usize = 12;
 
 /// Copied bytes that may wait for the writer of a capture, all receive threads together.
-const MAX_WAITING: usize = 16 << 20;
+const MAX_WAITING: usize = 8 << 20;
+/// A share of buffers that keeps a writer busy while it waits for the next ones.
+const WIDE: usize = 2048;
 
 /// What comes back from writers and senders.
 pub(crate) enum Returned {
@@ -59,6 +61,16 @@ impl Stock {
     #[inline]
     pub fn may_hold(&self, own: usize, more: usize) -> bool {
         own + more <= self.share && self.held + more <= self.most_held
+    }
+
+    /// What one reader may hold.
+    pub fn share(&self) -> usize {
+        self.share
+    }
+
+    /// Whether it is better to wait for buffers than to copy.
+    pub fn has_wide_shares(&self) -> bool {
+        self.share >= WIDE
     }
 
     /// Empty blocks.

@@ -140,7 +140,7 @@ impl Veth {
     }
 
     /// What is wrong with the pair, in words.
-    fn look(&mut self) -> Option<String> {
+    fn state(&mut self) -> Option<String> {
         let (name, end) = (&self.name, &self.end);
         match link::by_index(&mut self.netlink, self.index) {
             Ok(link) if !link.is_up() => Some(format!(
@@ -160,14 +160,13 @@ impl Veth {
     /// Frames are refused: finds out why, but not for every batch.
     fn look_seldom(&mut self) {
         if self.looked.is_none_or(|at| at.elapsed() >= LOOK) {
-            self.problem = self.look();
+            self.problem = self.state();
             self.looked = Some(Instant::now());
         }
     }
 }
 
 impl Outlet for Veth {
-    /// An empty batch asks for the state alone.
     fn send(&mut self, batch: &Batch) -> Sent {
         let (mut sent, mut at, mut refused, mut too_long) = (Sent::default(), 0, 0, None);
         while at < batch.packets.len() && refused < GIVE_UP {
@@ -191,7 +190,7 @@ impl Outlet for Veth {
             }
         }
         sent.dropped += (batch.packets.len() - at) as u64;
-        if refused > 0 || batch.packets.is_empty() {
+        if refused > 0 {
             self.look_seldom();
         } else if sent.packets > 0 {
             (self.problem, self.looked) = (None, None);
@@ -203,6 +202,11 @@ impl Outlet for Veth {
         };
         sent.problem = self.problem.clone().or_else(|| too_long.map(long));
         sent
+    }
+
+    fn look(&mut self) -> Option<String> {
+        self.problem = self.state();
+        self.problem.clone()
     }
 }
 

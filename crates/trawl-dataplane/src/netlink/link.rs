@@ -15,6 +15,7 @@ const SCOPE_LINK: u8 = 253;
 const LOWER_UP: u32 = 1 << 16;
 
 mod kind {
+    pub const ADDRESS_ORIGIN: u16 = 11;
     pub const NAME: u16 = 3;
     pub const MTU: u16 = 4;
     pub const LOWER: u16 = 5;
@@ -26,6 +27,8 @@ mod kind {
     pub const PROMISCUITY: u16 = 30;
     pub const RX_QUEUES: u16 = 32;
     pub const LOWER_NAMESPACE: u16 = 37;
+    pub const XDP: u16 = 43;
+    pub const XDP_PROGRAM: u16 = 4;
     pub const ROUTE_INTERFACE: u16 = 4;
     pub const ROUTE_MULTIPATH: u16 = 9;
 }
@@ -51,6 +54,8 @@ pub(crate) struct LinkFacts {
     pub rx_queues: Option<u32>,
     /// Frames that were too long or too short.
     pub length_errors: Option<u64>,
+    /// Number of the XDP program on it.
+    pub xdp_program: Option<u32>,
 }
 
 impl LinkFacts {
@@ -120,6 +125,11 @@ fn read(body: &[u8]) -> Option<LinkFacts> {
                 let at = value.get(LENGTH_ERRORS..).and_then(<[u8]>::first_chunk);
                 link.length_errors = at.map(|b| u64::from_ne_bytes(*b));
             }
+            kind::XDP => {
+                let mut inside = attributes(value);
+                let program = inside.find(|(k, _)| *k == kind::XDP_PROGRAM);
+                link.xdp_program = program.and_then(|(_, v)| word(v));
+            }
             kind::INFO => {
                 let mut inside = attributes(value);
                 link.kind = inside.find(|(k, _)| *k == kind::INFO_KIND).map(|(_, v)| text(v));
@@ -132,18 +142,40 @@ fn read(body: &[u8]) -> Option<LinkFacts> {
     Some(link)
 }
 
-/// Whether the link has an address of IPv4, or one of IPv6 that is not merely link-local.
-pub(crate) fn has_address(netlink: &mut Netlink, index: u32) -> Result<bool, Refusal> {
-    let answers = netlink.ask(Message::list(GET_ADDRESS, &[0; IFADDR]))?;
-    Ok(answers.iter().any(|body| is_own_address(body, index)))
+/// Who gave a link an address: of IPv4, or one of IPv6 that is not merely link-local. The greatest counts.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) enum Address {
+    /// It has none.
+    #[default]
+    None,
+    /// The kernel, from a router advertisement (told since Linux 5.18), which may have been a mirrored one.
+    Advertised,
+    /// Somebody.
+    Given,
 }
 
-fn is_own_address(body: &[u8], index: u32) -> bool {
+/// The address of a link.
+pub(crate) fn address(netlink: &mut Netlink, index: u32) -> Result<Address, Refusal> {
+    let answers = netlink.ask(Message::list(GET_ADDRESS, &[0; IFADDR]))?;
+    let each = answers.iter().map(|body| address_in(body, index));
+    Ok(each.max().unwrap_or_default())
+}
+
+fn address_in(body: &[u8], index: u32) -> Address {
+    /// `IFAPROT_KERNEL_RA`.
+    const ADVERTISED: u8 = 2;
     let (Some([family, _, _, scope]), Some(of)) = (body.first_chunk(), body.get(4..).and_then(word)) else {
-        return false;
+        return Address::None;
     };
     let counts = *family == libc::AF_INET as u8 || (*family == libc::AF_INET6 as u8 && *scope != SCOPE_LINK);
-    of == index && counts
+    if of != index || !counts {
+        return Address::None;
+    }
+    let mut more = attributes(body.get(IFADDR..).unwrap_or_default());
+    match more.any(|(found, value)| found == kind::ADDRESS_ORIGIN && value == [ADVERTISED]) {
+        true => Address::Advertised,
+        false => Address::Given,
+    }
 }
 
 /// Whether a default route of the main table, of IPv4 or IPv6, leads out of this link.

@@ -48,6 +48,14 @@ impl Facts {
         }
     }
 
+    /// What `ethtool -L` calls them.
+    pub(super) fn queue_word(&self) -> &'static str {
+        match &self.channels {
+            Ok(c) if c.max_combined == 0 => "rx",
+            _ => "combined",
+        }
+    }
+
     pub(super) fn feature(&self, name: &str) -> Reading<Option<&Feature>> {
         let all = self.features.as_ref().map_err(Clone::clone)?;
         Ok(all.iter().find(|f| f.name == name))

@@ -1,7 +1,7 @@
 use super::*;
 use crate::netlink::driver::{QueueFacts, XdpFacts};
 use crate::netlink::link::LinkFacts;
-use crate::ring::ethtool::{Channels, Driver, Hash, RingSize, Stamping};
+use crate::ring::ethtool::{Channels, Driver, Feature, Hash, RingSize, Stamping};
 
 const UP: u32 = libc::IFF_UP as u32 | 1 << 16;
 
@@ -142,7 +142,7 @@ fn each_setting_has_its_verdict_for_both_purposes_and_says_what_it_means() {
         features.retain(|f| f.name != name);
         features.push(feature(name, true, fixed));
     }
-    let cases: [Case; 30] = [
+    let cases: [Case; 31] = [
         (
             "gro",
             |f| on(f, "rx-gro", false),
@@ -195,6 +195,20 @@ fn each_setting_has_its_verdict_for_both_purposes_and_says_what_it_means() {
             Wrong,
             Good,
             "VLANs",
+        ),
+        (
+            "vlanFilter",
+            |f| {
+                on(f, "rx-vlan-filter", true);
+                f.link.as_mut().unwrap().promiscuity = Some(0);
+                f.queues = Ok(QueueFacts {
+                    queues: 1,
+                    sockets: 0,
+                });
+            },
+            Good,
+            Good,
+            "promiscuous mode",
         ),
         (
             "segmentation",
@@ -302,7 +316,7 @@ fn each_setting_has_its_verdict_for_both_purposes_and_says_what_it_means() {
             "mtu",
             |f| f.link.as_mut().unwrap().mtu = 1280,
             Wrong,
-            Wrong,
+            Good,
             "1298 bytes",
         ),
         (
@@ -443,4 +457,33 @@ fn the_clock_names_the_ptp_clock_that_could_stamp() {
     });
     let verdict = of("clock", &facts, Purpose::Mirror, &[]);
     assert!(verdict.found.unwrap().contains("/dev/ptp3"));
+}
+
+#[test]
+fn the_command_by_hand_names_every_feature_that_is_on_and_can_be_changed() {
+    let said = |gro_is_fixed, purpose| {
+        let mut facts = fine();
+        let gro = feature("rx-gro", true, gro_is_fixed);
+        facts.features = Ok(vec![gro, feature("rx-gro-hw", true, false)]);
+        of("gro", &facts, purpose, &[]).consequence
+    };
+    let both = said(false, Purpose::Mirror);
+    assert!(
+        both.ends_with("ethtool -K eth1 rx-gro off rx-gro-hw off"),
+        "{both}"
+    );
+    let one = said(true, Purpose::Node);
+    assert!(one.ends_with("ethtool -K eth1 rx-gro-hw off"), "{one}");
+}
+
+#[test]
+fn a_driver_without_combined_channels_is_told_in_its_own_word() {
+    let mut facts = fine();
+    facts.channels = Ok(Channels {
+        rx: 8,
+        max_rx: 8,
+        ..Channels::default()
+    });
+    let consequence = of("queues", &facts, Purpose::Mirror, &[]).consequence;
+    assert!(consequence.ends_with("ethtool -L eth1 rx 4"), "{consequence}");
 }

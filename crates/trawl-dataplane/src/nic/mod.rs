@@ -12,6 +12,7 @@ mod repair;
 use trawl_control::NicVerdict;
 
 use crate::interface::{InterfaceName, MirrorInterface};
+use crate::netlink::{Netlink, link};
 
 pub use repair::Repairs;
 
@@ -43,4 +44,11 @@ pub fn prepare(interface: &MirrorInterface) -> (Vec<NicVerdict>, Repairs) {
 #[must_use]
 pub fn refusal(name: &InterfaceName) -> Option<String> {
     refuse::refusal(name)
+}
+
+/// Number of the XDP program that is on an interface, whoever put it there; `None` also when it cannot be looked at.
+#[must_use]
+pub fn xdp_program(name: &InterfaceName) -> Option<u32> {
+    let mut netlink = Netlink::route().ok()?;
+    link::by_name(&mut netlink, name).ok()?.xdp_program
 }

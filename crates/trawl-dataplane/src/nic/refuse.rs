@@ -2,7 +2,7 @@
 
 use super::read::words;
 use crate::interface::InterfaceName;
-use crate::netlink::link::{self, LinkFacts};
+use crate::netlink::link::{self, Address, LinkFacts};
 use crate::netlink::{Netlink, Refusal};
 
 /// Kinds of link that sit on another one and live from its frames. A veth also names its other end as the one below
@@ -28,7 +28,7 @@ pub(super) fn refusal(name: &InterfaceName) -> Option<String> {
 struct Around {
     link: LinkFacts,
     all: Vec<LinkFacts>,
-    address: bool,
+    address: Address,
     default_route: bool,
 }
 
@@ -41,7 +41,7 @@ fn look(name: &InterfaceName) -> Result<Option<Around>, Refusal> {
     };
     Ok(Some(Around {
         all: link::all(&mut netlink)?,
-        address: link::has_address(&mut netlink, link.index)?,
+        address: link::address(&mut netlink, link.index)?,
         default_route: link::has_default_route(&mut netlink, link.index)?,
         link,
     }))
@@ -56,7 +56,12 @@ fn judge(around: &Around) -> Option<String> {
             "{name} is the loopback and carries the node's own traffic; tap it as a node interface instead"
         ));
     }
-    if around.address {
+    if around.address == Address::Advertised {
+        return Some(format!(
+            "{name} has made itself an IPv6 address from a router advertisement, maybe a mirrored one; if the node does not live on it run: sysctl -w net.ipv6.conf.{name}.disable_ipv6=1, otherwise tap it as a node interface instead"
+        ));
+    }
+    if around.address == Address::Given {
         return Some(format!(
             "{name} has an IP address: the node would lose the traffic of it; {instead}"
         ));
@@ -146,7 +151,8 @@ mod tests {
         };
         let said = [
             (with(&|a| a.link.flags = libc::IFF_LOOPBACK as u32), "loopback"),
-            (with(&|a| a.address = true), "IP address"),
+            (with(&|a| a.address = Address::Given), "IP address"),
+            (with(&|a| a.address = Address::Advertised), "router advertisement"),
             (with(&|a| a.default_route = true), "default route"),
             (
                 with(&|a| {

@@ -176,8 +176,8 @@ impl<D: Descriptor> Log<D> {
     }
 
     /// The first frame for which `late` holds, given that it holds for all behind that one; its number.
-    pub fn first_that(&self, mut late: impl FnMut(u64) -> bool) -> u64 {
-        search(self.first, self.next, |number| late(number))
+    pub fn first_that(&self, late: impl FnMut(u64) -> bool) -> u64 {
+        search(self.first, self.next, late)
     }
 }
 

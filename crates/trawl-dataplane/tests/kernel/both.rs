@@ -147,7 +147,8 @@ impl Law for Tagged {
         ];
         let mut at = queue.end();
         frames.iter().for_each(|f| far.send(f).unwrap());
-        receive(queue, 4);
+        let sum: usize = frames.iter().map(Vec::len).sum();
+        assert_eq!(receive(queue, 4), sum as u64);
         for mut at in [at, Position::default(), queue.seek(0)] {
             let (seen, _) = rest(queue, &mut at);
             assert_eq!(seen.iter().map(|s| s.bytes.clone()).collect::<Vec<_>>(), frames);

@@ -10,13 +10,13 @@ use std::time::Instant;
 use rustix::thread::{
     CapabilitySet, CapabilitySets, LinkNameSpaceType, move_into_link_name_space, set_capabilities,
 };
-use trawl_dataplane::InterfaceName;
 use trawl_dataplane::batch::{Batch, Packet, Place};
 use trawl_dataplane::feed::{self, FeedError, Veth};
 use trawl_dataplane::outlet::{Outlet, Sent};
 use trawl_dataplane::queue::Queue;
 use trawl_dataplane::ring::tpacket::PacketQueue;
 use trawl_dataplane::ring::{Opened, memory::Memory};
+use trawl_dataplane::{Engine, InterfaceName};
 
 use crate::world::{self, Seen, World, frame, history, receive, rest, run, tagged, wait_until};
 
@@ -288,12 +288,55 @@ fn a_namespace_that_ends_takes_its_feed_along_since_nobody_keeps_it_alive() {
     let end = veth.end().clone();
     drop(analyzer);
     wait_until("the end here is gone", || {
-        !world.shell("ls /sys/class/net").contains(end.as_str()) && {
-            let empty = batch(&[], &no_memory());
-            veth.send(&empty)
-                .problem
-                .is_some_and(|p| p.contains("mon0 is gone"))
+        !world.shell("ls /sys/class/net").contains(end.as_str())
+    });
+    let problem = veth.look();
+    assert!(problem.as_ref().unwrap().contains("mon0 is gone"), "{problem:?}");
+}
+
+#[test]
+fn a_feed_of_an_engine_carries_everything_that_arrives_and_tells_when_its_reader_is_gone() {
+    const FRAMES: u32 = 5000;
+    let world = World::new();
+    let analyzer = Analyzer::new();
+    let engine = Engine::start(world::mirror(&history(16 << 20))).unwrap();
+    let veth = Veth::create(&mon(), analyzer.netns()).unwrap();
+    let feed = engine.feed(MON.into(), Box::new(veth)).unwrap();
+    let mut reader = analyzer.reader();
+    let queue = &mut reader.queues[0];
+    let (far, mut from, mut numbers) = (world.far(), queue.end(), Vec::new());
+    let mut read = || {
+        queue.receive().unwrap();
+        let (seen, overtaken) = rest(queue, &mut from);
+        assert_eq!(overtaken, 0);
+        let untagged = |f: Seen| [&f.bytes[..12], &f.bytes[16..]].concat();
+        numbers.extend(seen.into_iter().map(|f| world::number_in(&untagged(f))));
+        numbers.len()
+    };
+    for number in 0..FRAMES {
+        far.send(&tagged(&frame(number, 60 + number as usize % 1400), 7))
+            .unwrap();
+        if number % 32 == 0 {
+            std::thread::sleep(std::time::Duration::from_micros(200));
+            read();
         }
+    }
+    wait_until("all frames are at the analyzer", || read() == FRAMES as usize);
+    assert!(numbers.into_iter().eq(0..FRAMES));
+    let status = feed.status();
+    assert_eq!(
+        (status.packets, status.dropped),
+        (u64::from(FRAMES), 0),
+        "{status:?}"
+    );
+    // Without any traffic.
+    analyzer.shell(&format!("ip link del {MON}"));
+    wait_until("the feed says what is wrong", || {
+        feed.status().problem.is_some_and(|p| p.contains("mon0 is gone"))
+    });
+    drop(feed);
+    wait_until("the end here is gone", || {
+        !world.shell("ip -o link").contains("trawlf")
     });
 }
 

@@ -111,7 +111,7 @@ fn several_queues_are_counted_as_ethtool_counts_them_and_their_order_is_not_prom
     );
     assert_eq!(of(&verdicts, "rss").state, NicState::Unknown);
     assert_eq!(of(&verdicts, "promiscuity").found.as_deref(), Some("on"));
-    assert_eq!(of(&verdicts, "sockets").found.as_deref(), Some("0 on 2 queues"));
+    assert_eq!(of(&verdicts, "sockets").found.as_deref(), Some("0 of 2 queues"));
 }
 
 #[test]
@@ -120,7 +120,7 @@ fn the_sockets_that_are_open_on_the_queues_are_counted_by_the_kernel() {
     let opened = crate::world::mirror(&crate::world::history(0));
     let verdicts = nic::check(&near().0, Purpose::Mirror);
     let sockets = of(&verdicts, "sockets");
-    assert_eq!(sockets.found.as_deref(), Some("1 on 1 queues"), "{sockets:?}");
+    assert_eq!(sockets.found.as_deref(), Some("1 of 1 queues"), "{sockets:?}");
     assert_eq!(sockets.state, NicState::Good);
     assert_eq!(of(&verdicts, "promiscuity").state, NicState::Good);
     drop(opened);
@@ -300,4 +300,49 @@ fn an_interface_that_others_live_on_is_refused_as_a_mirror_interface() {
     assert_eq!(nic::refusal(&near().0), None);
     world.shell("ip -6 addr add 2001:db8::1/64 dev near0 nodad");
     refused(NEAR, "IP address");
+}
+
+/// A router advertisement of the prefix 2001:db8:7::/64, to all nodes.
+fn router_advertisement() -> Vec<u8> {
+    let mut icmp = vec![134, 0, 0, 0, 64, 0, 7, 8, 0, 0, 0, 0, 0, 0, 0, 0];
+    icmp.extend([3, 4, 64, 0xc0, 0, 0, 14, 16, 0, 0, 14, 16, 0, 0, 0, 0]);
+    icmp.extend([0x20, 0x01, 0x0d, 0xb8, 0, 7, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0]);
+    let length = icmp.len() as u8;
+    let from = [0xfe, 0x80, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 2];
+    let to = [0xff, 2, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1];
+    let summed = [&from[..], &to, &[0, 0, 0, length, 0, 0, 0, 58], &icmp].concat();
+    let mut sum: u32 = summed
+        .chunks(2)
+        .map(|c| u32::from(c[0]) << 8 | u32::from(c[1]))
+        .sum();
+    while sum > 0xffff {
+        sum = (sum & 0xffff) + (sum >> 16);
+    }
+    icmp[2..4].copy_from_slice(&(!sum as u16).to_be_bytes());
+    let ethernet = [0x33, 0x33, 0, 0, 0, 1, 2, 0, 0, 0, 0, 2, 0x86, 0xdd];
+    [
+        &ethernet[..],
+        &[0x60, 0, 0, 0, 0, length, 58, 255],
+        &from,
+        &to,
+        &icmp,
+    ]
+    .concat()
+}
+
+#[test]
+fn an_address_made_from_a_mirrored_router_advertisement_is_refused_with_what_helps() {
+    let world = World::new();
+    // Link-local addresses are made when the interface comes up.
+    world.shell("sysctl -qw net.ipv6.conf.near0.accept_ra=2 net.ipv6.conf.near0.disable_ipv6=0");
+    world.shell("ip link set near0 down; ip link set near0 up");
+    let far = world.far();
+    crate::world::wait_until("there is an address", || {
+        far.send(&router_advertisement()).unwrap();
+        world.shell("ip -6 addr show dev near0").contains("2001:db8:7:")
+    });
+    let why = nic::refusal(&near().0).unwrap();
+    assert!(why.contains("router advertisement"), "{why}");
+    world.shell("sysctl -qw net.ipv6.conf.near0.disable_ipv6=1");
+    assert_eq!(nic::refusal(&near().0), None);
 }

@@ -144,11 +144,10 @@ impl Harness {
     /// Lets everything arrive and all windows end; returns the captures.
     fn finish(mut self) -> Vec<Cut> {
         while !self.turn() {}
-        self.core.turn(u64::MAX);
         let captures = std::mem::take(&mut self.captures);
-        wait_until("all buffers are back", || {
+        wait_until("all captures have ended and all buffers are back", || {
             self.core.turn(u64::MAX);
-            self.wire.held.load(Ordering::Relaxed) == 0
+            self.core.is_idle() && self.wire.held.load(Ordering::Relaxed) == 0
         });
         captures
     }

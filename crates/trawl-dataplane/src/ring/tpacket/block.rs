@@ -14,8 +14,6 @@ pub(super) const RESERVE: usize = 16;
 pub(super) struct Summary {
     /// Frames.
     pub frames: u32,
-    /// Bytes of the block that are used, headers included.
-    pub used: u32,
     /// Where the first frame's header is.
     pub first: usize,
     /// Stamp of the last frame, or of the moment at which an empty block was given up.
@@ -29,10 +27,25 @@ pub(super) fn summary(block: &[u8]) -> Option<Summary> {
     let (seconds, rest) = (word(stamp)?, word(stamp + 4)?);
     Some(Summary {
         frames: word(offset_of!(libc::tpacket_hdr_v1, num_pkts))?,
-        used: word(offset_of!(libc::tpacket_hdr_v1, blk_len))?,
         first: word(offset_of!(libc::tpacket_hdr_v1, offset_to_first_pkt))? as usize,
         last_ns: u64::from(seconds) * 1_000_000_000 + u64::from(rest),
     })
+}
+
+/// Length of all frames on the wire. The block header has no such sum: what it has includes headers and padding.
+pub(super) fn wire_bytes(block: &[u8], summary: &Summary) -> u64 {
+    let (mut at, mut bytes) = (summary.first, 0);
+    for _ in 0..summary.frames {
+        let word = |field| u32_at(block, at + field).unwrap_or(0);
+        let tagged = word(offset_of!(libc::tpacket3_hdr, tp_status)) & libc::TP_STATUS_VLAN_VALID != 0;
+        bytes +=
+            u64::from(word(offset_of!(libc::tpacket3_hdr, tp_len))) + if tagged { TAG as u64 } else { 0 };
+        match word(offset_of!(libc::tpacket3_hdr, tp_next_offset)) {
+            0 => break,
+            next => at += next as usize,
+        }
+    }
+    bytes
 }
 
 /// A frame in a block, by its header (`tpacket3_hdr`).
@@ -65,11 +78,6 @@ impl Packet {
             start: usize::from(u16_at(header, offset_of!(libc::tpacket3_hdr, tp_mac))?),
             status: word(offset_of!(libc::tpacket3_hdr, tp_status))?,
         })
-    }
-
-    /// What a frame takes in its block besides its bytes.
-    pub fn overhead(&self) -> usize {
-        self.start
     }
 
     /// Its bytes; none when the header does not fit its block.
@@ -195,5 +203,29 @@ mod tests {
         packet.mend(&mut block, 0);
         assert!(packet.bytes(&block).is_empty());
         assert_eq!(Packet::read(&block, 150), None);
+    }
+
+    proptest::proptest! {
+        #![proptest_config(proptest::prelude::ProptestConfig { failure_persistence: None, ..Default::default() })]
+
+        #[test]
+        fn no_bytes_whatever_make_a_header_be_read_or_mended_outside_of_its_block(
+            mut block in proptest::collection::vec(proptest::prelude::any::<u8>(), 0..300),
+            at in 0usize..320,
+            floor in proptest::prelude::any::<u64>(),
+            small in proptest::prelude::any::<bool>(),
+        ) {
+            if small && let Some(field) = block.get_mut(at + offset_of!(libc::tpacket3_hdr, tp_mac)..) {
+                // Offsets that may fit, as random ones hardly do.
+                field.iter_mut().skip(1).take(1).for_each(|b| *b = 0);
+            }
+            if let Some(summary) = summary(&block) {
+                let _ = wire_bytes(&block, &summary);
+            }
+            if let Some(mut packet) = Packet::read(&block, at) {
+                packet.mend(&mut block, floor);
+                let _ = packet.bytes(&block);
+            }
+        }
     }
 }

@@ -215,12 +215,9 @@ impl PacketQueue {
         let Some(summary) = block::summary(block) else {
             return Arrived::default();
         };
-        let frames = u64::from(summary.frames);
-        let overhead = Packet::read(block, summary.first).map_or(0, |first| first.overhead() as u64);
-        let headers = summary.first as u64 + frames * overhead;
         let arrived = Arrived {
-            frames,
-            bytes: u64::from(summary.used).saturating_sub(headers),
+            frames: u64::from(summary.frames),
+            bytes: block::wire_bytes(block, &summary),
         };
         self.blocks.push(arrived.frames, summary.first, summary.last_ns);
         arrived
@@ -296,8 +293,6 @@ impl PacketQueue {
 }
 
 impl Queue for PacketQueue {
-    /// No frame is looked at: the bytes are what the blocks have besides headers, with up to 7 of padding for each
-    /// frame, and without tags that the kernel took out.
     fn receive(&mut self) -> io::Result<Arrived> {
         let mut arrived = self.take_filled();
         if arrived == Arrived::default() {

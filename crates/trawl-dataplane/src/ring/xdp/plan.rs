@@ -44,8 +44,8 @@ impl Plan {
     pub fn new(mtu: u32, driver: &str, history_bytes: u64, queues: u32) -> Self {
         let frame = mtu as usize + LINK_BYTES;
         let unit = if KIB_DRIVERS.contains(&driver) { KIB } else { UNIT };
-        let room = (2048 - HEADROOM - KERNEL_HEADROOM) / unit * unit;
-        let bytes = if frame <= room { 2048 } else { 4096 };
+        let room = |bytes| (bytes - HEADROOM - KERNEL_HEADROOM) / unit * unit;
+        let bytes = if frame <= room(2048) { 2048 } else { 4096 };
         let queues = queues.max(1) as usize;
         let share = usize::try_from(history_bytes).unwrap_or(usize::MAX) / bytes / queues;
         let history = share.clamp(HISTORY_LEAST, u32::MAX as usize / 2);
@@ -54,7 +54,7 @@ impl Plan {
         let reserve = reserve.min(history).max(RESERVE_LEAST).next_power_of_two();
         Self {
             bytes,
-            several_buffers: frame > ONE_PAGE,
+            several_buffers: frame > ONE_PAGE.min(room(4096)),
             reserve,
             history,
         }
@@ -96,6 +96,8 @@ mod tests {
         for driver in ["igb", "igc", "ixgbe"] {
             assert_eq!(Plan::new(1500, driver, 64 << 20, 1).bytes, 4096, "{driver}");
             assert_eq!(Plan::new(1002, driver, 64 << 20, 1).bytes, 2048, "{driver}");
+            assert!(!Plan::new(3050, driver, 64 << 20, 1).several_buffers, "{driver}");
+            assert!(Plan::new(3051, driver, 64 << 20, 1).several_buffers, "{driver}");
         }
     }
 

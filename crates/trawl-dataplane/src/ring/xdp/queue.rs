@@ -24,6 +24,9 @@ use crate::queue::{Arrived, Frame, HistoryState, Holder, Losses, Position, Queue
 
 /// The reserve lasts this long per buffer at 30 million frames a second.
 const REST_PER_BUFFER: Duration = Duration::from_nanos(30);
+/// Buffers between the one that is handed over and the one that is fetched into the cache: frames of a history lie in
+/// memory that nobody has touched for long. What lies behind the end is an old descriptor, and harmless.
+const AHEAD: u64 = 8;
 const LAG_NS: u64 = 10_000_000;
 
 impl Descriptor for FrameDesc {
@@ -240,6 +243,9 @@ struct Parts<'a> {
 
 impl Queue for XdpQueue {
     fn receive(&mut self) -> io::Result<Arrived> {
+        let now = clock::monotonic_ns();
+        // Also when nothing comes: what comes after a step of the clock is stamped behind it then.
+        self.timeline.keep_up(now);
         let first = self.log.next();
         let mut arrived = self.consume();
         if arrived == Arrived::default() && self.busy_poll {
@@ -247,8 +253,6 @@ impl Queue for XdpQueue {
             arrived = self.consume();
         }
         if arrived.frames > 0 {
-            let now = clock::monotonic_ns();
-            self.timeline.keep_up(now);
             self.mark(first, now);
         }
         self.top_up();
@@ -280,6 +284,7 @@ impl Queue for XdpQueue {
         let mut parts = Parts::default();
         let mut frames = 0;
         while frames < limit && slot < self.log.whole() {
+            self.region.prefetch(self.log.buffer(slot + AHEAD).addr());
             floor = self.stamp_after(floor, at.number, slot);
             slot = self.visit_one(slot, floor, &mut parts, each);
             frames += 1;

@@ -1,6 +1,7 @@
 //! Frame memory and the socket on it: what xsk-rs gives, set up.
 
 use std::error::Error;
+use std::ffi::CString;
 use std::io;
 use std::num::NonZeroU32;
 use std::os::fd::{AsRawFd, BorrowedFd, RawFd};
@@ -122,7 +123,7 @@ impl FrameMemory {
             .bind_flags(bind | several | BindFlags::XDP_USE_NEED_WAKEUP)
             .libxdp_flags(LibxdpFlags::XSK_LIBXDP_FLAGS_INHIBIT_PROG_LOAD)
             .build();
-        let interface: Interface = name.parse().map_err(|_| io::Error::other("not a C string"))?;
+        let interface = padded(name);
         // SAFETY: no program is loaded by the library, and the memory is not shared with another socket.
         let made = unsafe { Socket::new(config, &self.umem, &interface, queue) };
         let (tx, rx, rings) = made.map_err(|e| system(&e))?;
@@ -205,6 +206,14 @@ impl Bound {
 /// the socket is polled.
 pub(super) fn poke(fd: BorrowedFd<'_>) {
     let _ = rustix::net::recv(fd, &mut [0u8; 0], RecvFlags::DONTWAIT);
+}
+
+/// The library copies as many bytes of a name as the longest one has, whatever its length.
+fn padded(name: &str) -> Interface {
+    let mut bytes = name.as_bytes().to_vec();
+    bytes.resize(libc::IFNAMSIZ, 0);
+    // SAFETY: it is only read by C, through its pointer, for which it ends at its first zero.
+    Interface::new(unsafe { CString::from_vec_unchecked(bytes) })
 }
 
 pub(super) fn socket_fd(rx: &RxQueue) -> BorrowedFd<'_> {
