@@ -8,7 +8,11 @@ GO_NEEDED=1.26
 PACKAGES_base=(ca-certificates curl iproute2 jq openssl procps util-linux)
 # What the workspace compiles against: xsk-rs and libxdp-sys (bindgen, clang's BPF target, m4), libpcap.
 PACKAGES_build=(build-essential clang libclang-dev libelf-dev libpcap-dev llvm m4 pkg-config zlib1g-dev)
-PACKAGES_kernel=(bpftool ethtool kmod tcpdump tshark wireshark-common)
+PACKAGES_kernel=(bpftool e2fsprogs ethtool kmod strace tcpdump tshark wireshark-common)
+# The peers that captured is measured beside.
+PACKAGES_peers=(netsniff-ng)
+# A machine of its own kernel, and what puts files into it.
+PACKAGES_vm=(busybox-static cpio debian-archive-keyring qemu-system-x86)
 PACKAGES_node=(busybox-static conntrack containerd containernetworking-plugins ethtool nftables runc)
 PACKAGES_lint=(shellcheck)
 
@@ -22,6 +26,8 @@ packages_of() {
       unit | api | store | nix) printf '%s\n' "${PACKAGES_base[@]}" "${PACKAGES_build[@]}" ;;
       # Filters are compared with tcpdump and captures with tshark and capinfos.
       kernel | hostile) printf '%s\n' "${PACKAGES_base[@]}" "${PACKAGES_build[@]}" "${PACKAGES_kernel[@]}" ;;
+      bench) printf '%s\n' "${PACKAGES_base[@]}" "${PACKAGES_build[@]}" "${PACKAGES_kernel[@]}" "${PACKAGES_peers[@]}" ;;
+      vm) printf '%s\n' "${PACKAGES_base[@]}" "${PACKAGES_build[@]}" "${PACKAGES_vm[@]}" kmod ;;
       dev) printf '%s\n' "${PACKAGES_base[@]}" "${PACKAGES_node[@]}" "${PACKAGES_lint[@]}" ;;
       test-cluster | demo | all)
         printf '%s\n' "${PACKAGES_base[@]}" "${PACKAGES_build[@]}" "${PACKAGES_kernel[@]}" "${PACKAGES_node[@]}" ;;

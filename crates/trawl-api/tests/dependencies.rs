@@ -20,6 +20,7 @@ const WITHOUT_KUBERNETES: &[&str] = &[
     "trawl-filter",
     "trawl-runner",
     "trawl-store",
+    "trawl-traffic",
 ];
 
 /// TLS and cryptography other than rustls with ring.

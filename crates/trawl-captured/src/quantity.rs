@@ -2,6 +2,8 @@
 
 use std::time::Duration;
 
+use trawl_control::limits::MAX_HISTORY_BYTES;
+
 /// `500ms`, `10s`, `1m30s`, `1h`.
 pub(crate) fn duration(text: &str) -> Result<Duration, String> {
     const ADVICE: &str = "not a duration; write numbers with ms, s, m or h, such as 10s or 1m30s";
@@ -46,12 +48,36 @@ pub(crate) fn size(text: &str) -> Result<u64, String> {
     number.checked_mul(factor).ok_or_else(|| ADVICE.into())
 }
 
+/// A size of history: as [`size`], 0 to 4 GiB.
+pub(crate) fn history(text: &str) -> Result<u64, String> {
+    match size(text)? {
+        bytes if bytes <= MAX_HISTORY_BYTES => Ok(bytes),
+        _ => Err("at most 4Gi may be held for an interface".into()),
+    }
+}
+
 /// Bytes for people.
 pub(crate) fn show(bytes: u64) -> String {
     match bytes {
         0..1024 => format!("{bytes} B"),
         1024..1_048_576 => format!("{:.1} KiB", bytes as f64 / 1024.0),
-        _ => format!("{:.1} MiB", bytes as f64 / 1_048_576.0),
+        1_048_576..1_073_741_824 => format!("{:.1} MiB", bytes as f64 / 1_048_576.0),
+        _ => format!("{:.1} GiB", bytes as f64 / 1_073_741_824.0),
+    }
+}
+
+/// Seconds for people, from nanoseconds.
+pub(crate) fn seconds(nanoseconds: u64) -> String {
+    format!("{:.1} s", nanoseconds as f64 / 1e9)
+}
+
+/// A rate for people: `950 bit/s`, `9.5 Gbit/s`.
+pub(crate) fn bits(per_second: f64) -> String {
+    match per_second {
+        r if r < 1e3 => format!("{r:.0} bit/s"),
+        r if r < 1e6 => format!("{:.1} kbit/s", r / 1e3),
+        r if r < 1e9 => format!("{:.1} Mbit/s", r / 1e6),
+        r => format!("{:.2} Gbit/s", r / 1e9),
     }
 }
 
@@ -85,5 +111,20 @@ mod tests {
         for bad in ["", "Mi", "5 Mi", "5mb", "99999999999Gi", "-5"] {
             assert!(size(bad).is_err(), "{bad}");
         }
+    }
+
+    #[test]
+    fn a_history_larger_than_an_attachment_may_have_is_refused() {
+        assert_eq!(history("0"), Ok(0));
+        assert_eq!(history("4Gi"), Ok(4 << 30));
+        assert!(history("5Gi").is_err());
+    }
+
+    #[test]
+    fn rates_and_sizes_are_shown_in_the_unit_that_people_would_use() {
+        assert_eq!(bits(999.0), "999 bit/s");
+        assert_eq!(bits(9_500_000_000.0), "9.50 Gbit/s");
+        assert_eq!(show(3 << 30), "3.0 GiB");
+        assert_eq!(seconds(1_250_000_000), "1.2 s");
     }
 }

@@ -4,35 +4,13 @@ use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
-use tokio::sync::watch;
-use trawl_control::limits::refusal;
-use trawl_control::{
-    ATTACH_LINGER_SECS, Attach, AttachmentStatus, DaemonStatus, ErrorCode, ErrorReply, Source, TapIdentity,
-};
-use trawl_dataplane::ring::device;
-use trawl_dataplane::{Engine, InterfaceName, clock};
+use trawl_control::limits::{self, refusal};
+use trawl_control::{ATTACH_LINGER_SECS, Attach, DaemonStatus, ErrorCode, ErrorReply, Source, TapIdentity};
+use trawl_dataplane::clock;
+use trawl_dataplane::ring::RingOptions;
 
+use crate::attachment::{Attachment, Inheritance, Need};
 use crate::open;
-
-/// One open interface of one tap.
-pub(crate) struct Attachment {
-    pub tap: TapIdentity,
-    pub source: Source,
-    pub name: InterfaceName,
-    pub engine: Engine,
-    index: u32,
-    opened_at_ns: u64,
-    link: Mutex<LinkState>,
-    /// Survives a reopening: what the holders hold. Becomes true when the attachment is over.
-    pub lease: Arc<watch::Sender<bool>>,
-}
-
-#[derive(Clone, Debug, PartialEq, Eq)]
-struct LinkState {
-    up: bool,
-    problem: Option<String>,
-    gone: bool,
-}
 
 struct Entry {
     attachment: Arc<Attachment>,
@@ -47,11 +25,14 @@ pub(crate) struct Registry {
     /// Held while interfaces are opened or closed, so that two requests never race for one.
     opening: tokio::sync::Mutex<()>,
     started_at_ns: u64,
+    /// What an attachment gets that asks for nothing else.
+    ring: RingOptions,
 }
 
 impl Registry {
-    pub fn new() -> Self {
+    pub fn new(ring: RingOptions) -> Self {
         Self {
+            ring,
             entries: Mutex::default(),
             opening: tokio::sync::Mutex::default(),
             started_at_ns: clock::realtime_ns(),
@@ -60,14 +41,19 @@ impl Registry {
 
     /// Opens an interface for a tap, or joins what is open for it already.
     pub async fn attach(&self, request: Attach) -> Result<Arc<Attachment>, ErrorReply> {
-        let name = open::name_of(&request.source)?;
+        limits::check_attach(&request)?;
+        open::name_of(&request.source)?;
         let _opening = self.opening.lock().await;
         if let Some(attachment) = self.join(&request) {
             return Ok(attachment);
         }
         let stale = self.make_way(&request)?;
         close(stale).await;
-        let attachment = open_attachment(request.tap, request.source, name, Arc::default()).await?;
+        let mut ring = self.ring;
+        ring.history_bytes = request.history_bytes.unwrap_or(ring.history_bytes);
+        let opened =
+            Attachment::open_beside(request.tap, request.source, ring, Inheritance::default()).await?;
+        let attachment = Arc::new(opened);
         self.insert(Arc::clone(&attachment), 1);
         Ok(attachment)
     }
@@ -97,6 +83,20 @@ impl Registry {
         self.lock().get(tap).map(|e| Arc::clone(&e.attachment))
     }
 
+    /// The attachment of a tap, when frames can come from it.
+    ///
+    /// # Errors
+    /// The refusal that says what to do.
+    pub fn usable(&self, tap: &TapIdentity) -> Result<Arc<Attachment>, ErrorReply> {
+        let none = "no interface is attached for this tap; attach it first";
+        let unavailable = |message: &str| refusal(ErrorCode::InterfaceUnavailable, "tap", message);
+        let attachment = self.find(tap).ok_or_else(|| unavailable(none))?;
+        match attachment.unusable() {
+            Some(problem) => Err(unavailable(&problem)),
+            None => Ok(attachment),
+        }
+    }
+
     pub fn status(&self) -> DaemonStatus {
         let mut attachments: Vec<_> = self.lock().values().map(|e| e.attachment.status()).collect();
         attachments.sort_by(|a, b| (&a.tap.namespace, &a.tap.name).cmp(&(&b.tap.namespace, &b.tap.name)));
@@ -119,15 +119,24 @@ impl Registry {
             tracing::info!(tap = %tap.name, "nobody came back for the attachment, closing it");
         }
         close(expired.into_iter().map(|(_, e)| e.attachment).collect()).await;
-        let all: Vec<_> = self.lock().values().map(|e| Arc::clone(&e.attachment)).collect();
-        for attachment in all {
-            if attachment.look_at_link() {
-                self.reopen(&attachment).await;
+        for attachment in self.all() {
+            if let Need::Reopen(why) = attachment.look() {
+                self.reopen(&attachment, why).await;
             }
         }
     }
 
-    /// Ends every capture and every attachment.
+    /// Looks at every NIC. Holds nothing meanwhile: a driver may take its time.
+    pub async fn look_at_nics(&self) {
+        let all = self.all();
+        let _ = tokio::task::spawn_blocking(move || all.iter().for_each(|a| a.look_at_nic())).await;
+    }
+
+    fn all(&self) -> Vec<Arc<Attachment>> {
+        self.lock().values().map(|e| Arc::clone(&e.attachment)).collect()
+    }
+
+    /// Ends every capture; the interfaces stay open.
     pub async fn end_captures(&self, message: &str) {
         let _opening = self.opening.lock().await;
         for entry in self.lock().values() {
@@ -193,184 +202,42 @@ impl Registry {
     }
 
     /// Opens the interface that has the name now. Holders keep what they hold; counters begin anew.
-    async fn reopen(&self, old: &Arc<Attachment>) {
+    async fn reopen(&self, old: &Arc<Attachment>, why: String) {
         // An interface that came back as itself still carries the old program, which would keep the new one out.
-        stop_engines(vec![Arc::clone(old)]).await;
-        let (tap, lease) = (old.tap.clone(), Arc::clone(&old.lease));
-        match open_attachment(tap, old.source.clone(), old.name.clone(), lease).await {
+        let inherited = old.inheritance();
+        shut(vec![Arc::clone(old)], why).await;
+        let opened = Attachment::open_beside(old.tap.clone(), old.source.clone(), old.ring, inherited).await;
+        match opened {
             Ok(fresh) => {
                 if let Some(entry) = self.lock().get_mut(&old.tap) {
-                    entry.attachment = fresh;
+                    entry.attachment = Arc::new(fresh);
                 }
             }
             Err(refusal) => {
-                tracing::warn!(interface = %old.name, error = %refusal.message, "the interface came back and cannot be opened");
+                tracing::warn!(interface = %old.name, error = %refusal.message, "the interface cannot be opened again");
             }
         }
     }
 }
 
-async fn open_attachment(
-    tap: TapIdentity,
-    source: Source,
-    name: InterfaceName,
-    lease: Arc<watch::Sender<bool>>,
-) -> Result<Arc<Attachment>, ErrorReply> {
-    let opened = tokio::task::spawn_blocking(move || {
-        let engine = open::engine(&source, &name)?;
-        let link = device::link(&name).ok().flatten();
-        let state = LinkState {
-            up: link.is_some_and(|l| l.up),
-            problem: None,
-            gone: false,
-        };
-        Ok(Arc::new(Attachment {
-            tap,
-            source,
-            name,
-            engine,
-            index: link.map_or(0, |l| l.index),
-            opened_at_ns: clock::realtime_ns(),
-            link: Mutex::new(state),
-            lease,
-        }))
-    });
-    let attachment = opened.await.unwrap_or_else(|_| {
-        Err(refusal(
-            ErrorCode::Internal,
-            "source",
-            "opening the interface failed unexpectedly",
-        ))
-    })?;
-    attachment.look_at_link();
-    tracing::info!(
-        tap = %attachment.tap.name, interface = %attachment.name, mode = attachment.engine.mode().as_str(),
-        refusals = ?attachment.engine.mode_refusals(), "attached"
-    );
-    Ok(attachment)
-}
-
 /// Lets go of the rings and says goodbye to the holders.
 async fn close(attachments: Vec<Arc<Attachment>>) {
     let leases: Vec<_> = attachments.iter().map(|a| Arc::clone(&a.lease)).collect();
-    stop_engines(attachments).await;
+    shut(attachments, "the interface was detached".into()).await;
     for lease in leases {
         lease.send_replace(true);
     }
 }
 
 /// Off the async workers, since threads are waited for.
-async fn stop_engines(attachments: Vec<Arc<Attachment>>) {
+async fn shut(attachments: Vec<Arc<Attachment>>, why: String) {
     if attachments.is_empty() {
         return;
     }
     let _ = tokio::task::spawn_blocking(move || {
         for attachment in attachments {
-            attachment.engine.stop("the interface was detached");
-            tracing::info!(tap = %attachment.tap.name, interface = %attachment.name, "detached");
+            attachment.shut(&why);
         }
     })
     .await;
-}
-
-impl Attachment {
-    pub fn status(&self) -> AttachmentStatus {
-        let link = self.link.lock().unwrap_or_else(PoisonError::into_inner).clone();
-        let counters = self.engine.counters();
-        AttachmentStatus {
-            tap: self.tap.clone(),
-            source: self.source.clone(),
-            ifindex: self.index,
-            mode: self.engine.mode(),
-            mode_proved: counters.packets > 0,
-            mode_refusals: self.engine.mode_refusals().to_vec(),
-            link_up: link.up,
-            attached_at_ns: self.opened_at_ns,
-            last_packet_ns: self.engine.last_packet_ns(),
-            counters,
-            active_captures: self.engine.active_captures(),
-            problem: link.problem.or_else(|| self.engine.problem()),
-            queues: Vec::new(),
-            history: None,
-            nic: Vec::new(),
-            feeds: Vec::new(),
-        }
-    }
-
-    /// Why no capture can run here now.
-    pub fn unusable(&self) -> Option<String> {
-        let link = self.link.lock().unwrap_or_else(PoisonError::into_inner);
-        if link.gone { link.problem.clone() } else { None }
-    }
-
-    fn is_dead(&self) -> bool {
-        self.unusable().is_some() || self.engine.has_ended()
-    }
-
-    /// Notes the state of the link. True when the interface must be opened again.
-    fn look_at_link(&self) -> bool {
-        let name = &self.name;
-        // What comes back from another network namespace may keep its number, but the ring on it is dead.
-        let was_gone = self.link.lock().unwrap_or_else(PoisonError::into_inner).gone;
-        let (state, replaced) = match device::link(name) {
-            Ok(Some(link)) if was_gone || link.index != self.index => {
-                let problem =
-                    format!("interface {name} was re-created or came back; it is opened again shortly");
-                (
-                    LinkState {
-                        up: link.up,
-                        problem: Some(problem),
-                        gone: true,
-                    },
-                    true,
-                )
-            }
-            Ok(Some(link)) if link.up => (
-                LinkState {
-                    up: true,
-                    problem: None,
-                    gone: false,
-                },
-                false,
-            ),
-            Ok(Some(_)) => {
-                let problem = format!(
-                    "link of {name} is down; set it up with `ip link set {name} up` and check the cable"
-                );
-                (
-                    LinkState {
-                        up: false,
-                        problem: Some(problem),
-                        gone: false,
-                    },
-                    false,
-                )
-            }
-            Ok(None) => {
-                let problem = format!("interface {name} is gone; it was deleted, renamed or moved away");
-                (
-                    LinkState {
-                        up: false,
-                        problem: Some(problem),
-                        gone: true,
-                    },
-                    false,
-                )
-            }
-            Err(e) => {
-                tracing::warn!(interface = %name, error = %e, "cannot look at the link");
-                return false;
-            }
-        };
-        let mut link = self.link.lock().unwrap_or_else(PoisonError::into_inner);
-        if *link != state {
-            tracing::info!(interface = %name, up = state.up, problem = state.problem, "link changed");
-        }
-        if state.gone && !link.gone {
-            self.engine
-                .end_captures(state.problem.as_deref().unwrap_or_default());
-        }
-        *link = state;
-        replaced
-    }
 }

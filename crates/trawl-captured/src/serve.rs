@@ -7,26 +7,43 @@ use std::time::Duration;
 use anyhow::Context;
 use tokio::signal::unix::{SignalKind, signal};
 use tokio::sync::Semaphore;
-use trawl_control::server::{Listener, REPLY_DEADLINE};
+use trawl_control::server::{Bound, Listener, REPLY_DEADLINE};
 use trawl_control::{Connection, ErrorCode, ErrorReply, Reply};
+use trawl_dataplane::feed;
 
 use crate::cli::ServeArgs;
 use crate::registry::Registry;
-use crate::session;
+use crate::{capture, open, privileges, session};
 
 const MAX_CONNECTIONS: usize = 256;
 const LOOK_AT_LINKS: Duration = Duration::from_secs(1);
+const LOOK_AT_NICS: Duration = Duration::from_secs(10);
 /// How long the peers of captures may take to hear the end when the daemon stops.
 const GOODBYE: Duration = Duration::from_secs(10);
 
-pub(crate) async fn run(args: ServeArgs) -> anyhow::Result<ExitCode> {
+/// What comes before the first thread: the socket, which may need a capability that is given up then.
+pub(crate) fn prepare(args: &ServeArgs) -> anyhow::Result<Bound> {
     log_to_stderr();
-    let listener = Listener::bind(&args.socket, Some(args.socket_group))?;
+    let bound = Bound::new(&args.socket, Some(args.socket_group))?;
+    privileges::keep_needed()?;
+    for capability in privileges::missing() {
+        tracing::warn!(
+            capability,
+            "this process lacks a capability that it needs to open interfaces"
+        );
+    }
+    Ok(bound)
+}
+
+pub(crate) async fn run(args: ServeArgs, bound: Bound) -> anyhow::Result<ExitCode> {
+    let listener = bound.listen().context("cannot serve the socket")?;
+    clean_leftovers().await;
     let mut terminate = signal(SignalKind::terminate()).context("cannot wait for SIGTERM")?;
     let mut interrupt = signal(SignalKind::interrupt()).context("cannot wait for SIGINT")?;
-    let registry = Arc::new(Registry::new());
+    let registry = Arc::new(Registry::new(open::ring_options(&args.ring)));
     let places = Arc::new(Semaphore::new(MAX_CONNECTIONS));
     let supervisor = tokio::spawn(supervise(Arc::clone(&registry)));
+    let nics = tokio::spawn(look_at_nics(Arc::clone(&registry)));
     tracing::info!(socket = %args.socket.display(), group = args.socket_group, version = env!("CARGO_PKG_VERSION"), "listening");
     tokio::select! {
         () = accept(&listener, &registry, &places) => {}
@@ -36,10 +53,11 @@ pub(crate) async fn run(args: ServeArgs) -> anyhow::Result<ExitCode> {
     tracing::info!("stopping: captures are finished, interfaces closed");
     drop(listener);
     supervisor.abort();
+    nics.abort();
     registry.end_captures("trawl-captured is stopping").await;
     // Sessions of captures end by themselves now; those of attachments end when their interface closes.
     let begun = tokio::time::Instant::now();
-    while begun.elapsed() < GOODBYE && session::active_captures() > 0 {
+    while begun.elapsed() < GOODBYE && capture::active() > 0 {
         tokio::time::sleep(Duration::from_millis(20)).await;
     }
     registry.close_all().await;
@@ -97,6 +115,30 @@ async fn supervise(registry: Arc<Registry>) {
     loop {
         ticks.tick().await;
         registry.supervise().await;
+    }
+}
+
+async fn look_at_nics(registry: Arc<Registry>) {
+    let mut ticks = tokio::time::interval(LOOK_AT_NICS);
+    ticks.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Delay);
+    loop {
+        ticks.tick().await;
+        registry.look_at_nics().await;
+    }
+}
+
+/// A daemon that was killed leaves the feeds' interfaces behind; its XDP programs went with it.
+async fn clean_leftovers() {
+    match tokio::task::spawn_blocking(feed::clean_leftovers).await {
+        Ok(Ok(removed)) if removed.is_empty() => {}
+        Ok(Ok(removed)) => tracing::info!(
+            ?removed,
+            "interfaces of feeds that an earlier daemon left were removed"
+        ),
+        Ok(Err(e)) => {
+            tracing::warn!(error = %e, "what an earlier daemon left of its feeds cannot be removed")
+        }
+        Err(e) => tracing::warn!(error = %e, "looking for leftovers failed unexpectedly"),
     }
 }
 

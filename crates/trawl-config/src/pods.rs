@@ -67,6 +67,9 @@ pub struct SensorNote {
     /// Why each better mode was refused.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub refusals: Vec<String>,
+    /// What is wrong with the NIC or its settings, each in a few words.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub nic: Vec<String>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub problem: Option<SensorProblem>,
 }

@@ -11,8 +11,8 @@ use tokio::time::timeout;
 
 use crate::connection::{Connection, ConnectionError};
 use crate::messages::{
-    Attach, AttachmentStatus, Capture, DaemonStatus, Detach, ErrorReply, PROTOCOL_VERSION, Reply, Request,
-    RequestBody, TapIdentity,
+    Attach, AttachmentStatus, Capture, DaemonStatus, Detach, ErrorReply, Feed, FeedStatus, PROTOCOL_VERSION,
+    Reply, Request, RequestBody, TapIdentity,
 };
 
 /// How long one answer may take unless told otherwise. Opening an interface may retry a busy queue for seconds.
@@ -123,15 +123,7 @@ impl Client {
         request: Capture,
         output: impl AsFd,
     ) -> Result<(Replies, CancelHandle), ClientError> {
-        let connection = self.connect().await?;
-        let message = Request {
-            version: PROTOCOL_VERSION,
-            body: RequestBody::Capture(request),
-        };
-        let sent = connection.send_with_fd(&message, output.as_fd());
-        timeout(self.answer, sent)
-            .await
-            .map_err(|_| ClientError::Silent(self.answer))??;
+        let connection = self.hand_over(RequestBody::Capture(request), output).await?;
         let stream = connection
             .stream()
             .as_fd()
@@ -149,6 +141,34 @@ impl Client {
         ))
     }
 
+    /// Makes captured send a copy of everything that an attachment receives into `namespace`, which is a descriptor of a
+    /// network namespace (of `/proc/self/ns/net`, say), under the interface name in the request. Keep the returned guard
+    /// as long as the feed is wanted.
+    ///
+    /// # Errors
+    /// See [`ClientError`].
+    pub async fn feed(&self, request: Feed, namespace: impl AsFd) -> Result<Fed, ClientError> {
+        let mut connection = self.hand_over(RequestBody::Feed(request), namespace).await?;
+        match self.answer(&mut connection).await? {
+            Reply::Fed(status) => Ok(Fed { connection, status }),
+            _ => Err(ClientError::Unexpected),
+        }
+    }
+
+    /// Sends a request with its descriptor. A refusal is left to be read as the first reply.
+    async fn hand_over(&self, body: RequestBody, fd: impl AsFd) -> Result<Connection, ClientError> {
+        let connection = self.connect().await?;
+        let message = Request {
+            version: PROTOCOL_VERSION,
+            body,
+        };
+        let sent = connection.send_with_fd(&message, fd.as_fd());
+        timeout(self.answer, sent)
+            .await
+            .map_err(|_| ClientError::Silent(self.answer))??;
+        Ok(connection)
+    }
+
     async fn connect(&self) -> Result<Connection, ClientError> {
         let connected = timeout(self.answer, UnixStream::connect(&self.socket)).await;
         let stream = connected.map_err(|_| ClientError::Silent(self.answer))?;
@@ -156,7 +176,7 @@ impl Client {
             path: self.socket.clone(),
             source,
         })?;
-        Ok(Connection::new(stream))
+        Ok(Connection::of_client(stream))
     }
 
     async fn ask(&self, body: RequestBody) -> Result<Connection, ClientError> {
@@ -215,12 +235,37 @@ impl Attachment {
 
     /// Returns when the daemon ended the attachment: it stopped, was killed, or another client detached the tap.
     pub async fn closed(&mut self) -> ClientError {
-        match self.connection.receive::<Reply>().await {
-            Ok(Some(Reply::Error(refusal))) => ClientError::Refused(refusal),
-            Ok(Some(_)) => ClientError::Unexpected,
-            Ok(None) => ClientError::Closed,
-            Err(e) => e.into(),
-        }
+        last_word(&mut self.connection).await
+    }
+}
+
+/// Keeps an analyzer's feed alive. Dropping it removes the feed's interface.
+#[derive(Debug)]
+pub struct Fed {
+    connection: Connection,
+    status: FeedStatus,
+}
+
+impl Fed {
+    /// The feed, as it stood when the daemon answered.
+    #[must_use]
+    pub fn status(&self) -> &FeedStatus {
+        &self.status
+    }
+
+    /// Returns when the daemon ended the feed: its attachment was closed, the interface was removed from inside the
+    /// namespace, or the daemon stopped.
+    pub async fn closed(&mut self) -> ClientError {
+        last_word(&mut self.connection).await
+    }
+}
+
+async fn last_word(connection: &mut Connection) -> ClientError {
+    match connection.receive::<Reply>().await {
+        Ok(Some(Reply::Error(refusal))) => ClientError::Refused(refusal),
+        Ok(Some(_)) => ClientError::Unexpected,
+        Ok(None) => ClientError::Closed,
+        Err(e) => e.into(),
     }
 }
 

@@ -3,18 +3,20 @@
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
-use crate::messages::MAX_MESSAGE_BYTES;
+use crate::messages::{MAX_MESSAGE_BYTES, Message};
 
 const PREFIX: usize = 4;
 
 /// What is wrong with the bytes of a peer.
 #[derive(Debug, thiserror::Error)]
 pub enum CodecError {
-    /// The announced body is longer than [`MAX_MESSAGE_BYTES`]; nothing was allocated for it.
-    #[error("message of {announced} bytes announced; the limit is {MAX_MESSAGE_BYTES} bytes")]
+    /// The announced body is longer than the limit; nothing was allocated for it.
+    #[error("message of {announced} bytes announced; the limit is {limit} bytes")]
     TooLarge {
         /// The length in the prefix.
         announced: usize,
+        /// The limit.
+        limit: usize,
     },
     /// A body of no bytes cannot be JSON.
     #[error("message of 0 bytes announced; send one JSON object per message")]
@@ -40,14 +42,19 @@ pub enum CodecError {
 /// One message as bytes, ready to send.
 ///
 /// # Errors
-/// [`CodecError::TooLarge`] when the body exceeds [`MAX_MESSAGE_BYTES`].
-pub fn encode<T: Serialize>(message: &T) -> Result<Vec<u8>, CodecError> {
+/// [`CodecError::TooLarge`] when the body exceeds [`Message::LIMIT`].
+pub fn encode<T: Serialize + Message>(message: &T) -> Result<Vec<u8>, CodecError> {
     let mut frame = vec![0; PREFIX];
     serde_json::to_writer(&mut frame, message).map_err(|e| json_error(&e))?;
     let length = frame.len() - PREFIX;
     match u32::try_from(length) {
-        Ok(prefix) if length <= MAX_MESSAGE_BYTES => frame[..PREFIX].copy_from_slice(&prefix.to_be_bytes()),
-        _ => return Err(CodecError::TooLarge { announced: length }),
+        Ok(prefix) if length <= T::LIMIT => frame[..PREFIX].copy_from_slice(&prefix.to_be_bytes()),
+        _ => {
+            return Err(CodecError::TooLarge {
+                announced: length,
+                limit: T::LIMIT,
+            });
+        }
     }
     Ok(frame)
 }
@@ -75,15 +82,35 @@ fn json_error(error: &serde_json::Error) -> CodecError {
 }
 
 /// Puts frames together from whatever pieces arrive. Holds at most one prefix and one body.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub struct Decoder {
+    limit: usize,
     prefix: [u8; PREFIX],
     have: usize,
     body: Vec<u8>,
     wanted: usize,
 }
 
+impl Default for Decoder {
+    /// Takes bodies of at most [`MAX_MESSAGE_BYTES`], as a daemon does.
+    fn default() -> Self {
+        Self::with_limit(MAX_MESSAGE_BYTES)
+    }
+}
+
 impl Decoder {
+    /// Takes bodies of at most `limit` bytes.
+    #[must_use]
+    pub fn with_limit(limit: usize) -> Self {
+        Self {
+            limit,
+            prefix: [0; PREFIX],
+            have: 0,
+            body: Vec::new(),
+            wanted: 0,
+        }
+    }
+
     /// How many bytes may be read without touching the next message.
     #[must_use]
     pub fn needs(&self) -> usize {
@@ -111,8 +138,12 @@ impl Decoder {
             self.wanted = u32::from_be_bytes(self.prefix) as usize;
             match self.wanted {
                 0 => return Err(CodecError::Empty),
-                n if n > MAX_MESSAGE_BYTES => return Err(CodecError::TooLarge { announced: n }),
-                n => self.body.reserve_exact(n),
+                announced if announced > self.limit => {
+                    let limit = self.limit;
+                    return Err(CodecError::TooLarge { announced, limit });
+                }
+                // Memory follows what arrives, not what was announced.
+                n => self.body.reserve_exact(n.min(MAX_MESSAGE_BYTES)),
             }
         }
         let take = self.needs().min(input.len());
@@ -176,8 +207,27 @@ mod tests {
         let prefix = (MAX_MESSAGE_BYTES as u32 + 1).to_be_bytes();
         let mut decoder = Decoder::default();
         let error = decoder.feed(&mut &prefix[..]).unwrap_err();
-        assert!(matches!(error, CodecError::TooLarge { announced } if announced == MAX_MESSAGE_BYTES + 1));
+        assert!(
+            matches!(error, CodecError::TooLarge { announced, .. } if announced == MAX_MESSAGE_BYTES + 1)
+        );
         assert_eq!(decoder.body.capacity(), 0);
+    }
+
+    #[test]
+    fn a_reply_may_be_longer_than_a_request_and_still_has_a_limit() {
+        let long = |bytes: usize| {
+            Reply::Error(crate::messages::ErrorReply {
+                code: crate::messages::ErrorCode::Internal,
+                field: None,
+                message: "x".repeat(bytes),
+            })
+        };
+        let frame = encode(&long(4 * MAX_MESSAGE_BYTES)).unwrap();
+        let mut client = Decoder::with_limit(Reply::LIMIT);
+        assert!(client.feed(&mut &frame[..]).unwrap().is_some());
+        assert!(Decoder::default().feed(&mut &frame[..]).is_err());
+        let error = encode(&long(Reply::LIMIT)).unwrap_err();
+        assert!(matches!(error, CodecError::TooLarge { limit, .. } if limit == Reply::LIMIT));
     }
 
     #[test]

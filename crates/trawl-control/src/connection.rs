@@ -14,6 +14,7 @@ use tokio::io::Interest;
 use tokio::net::UnixStream;
 
 use crate::codec::{self, CodecError, Decoder};
+use crate::messages::{MAX_MESSAGE_BYTES, MAX_REPLY_BYTES, Message};
 
 /// Most descriptors taken from one read; whatever a peer sends beyond is closed.
 const MAX_FDS: usize = 4;
@@ -38,12 +39,22 @@ pub struct Connection {
 }
 
 impl Connection {
-    /// Wraps a connected stream.
+    /// Wraps the daemon's end of a stream, where requests arrive.
     #[must_use]
     pub fn new(stream: UnixStream) -> Self {
+        Self::with_limit(stream, MAX_MESSAGE_BYTES)
+    }
+
+    /// Wraps a client's end of a stream, where replies arrive.
+    #[must_use]
+    pub fn of_client(stream: UnixStream) -> Self {
+        Self::with_limit(stream, MAX_REPLY_BYTES)
+    }
+
+    fn with_limit(stream: UnixStream, limit: usize) -> Self {
         Self {
             stream,
-            decoder: Decoder::default(),
+            decoder: Decoder::with_limit(limit),
             fds: Vec::new(),
         }
     }
@@ -63,7 +74,7 @@ impl Connection {
     ///
     /// # Errors
     /// A message over the limit, or a broken socket.
-    pub async fn send<T: Serialize>(&self, message: &T) -> Result<(), ConnectionError> {
+    pub async fn send<T: Serialize + Message>(&self, message: &T) -> Result<(), ConnectionError> {
         self.send_bytes(&codec::encode(message)?, None)
             .await
             .map_err(Into::into)
@@ -73,7 +84,7 @@ impl Connection {
     ///
     /// # Errors
     /// As [`Connection::send`].
-    pub async fn send_with_fd<T: Serialize>(
+    pub async fn send_with_fd<T: Serialize + Message>(
         &self,
         message: &T,
         fd: BorrowedFd<'_>,

@@ -1,7 +1,7 @@
 //! The control protocol of captured: messages, framing, descriptor passing, client and server.
 //!
 //! One Unix stream socket, one request per connection. Each message is a 4-byte big-endian length
-//! followed by that many bytes of JSON (at most [`MAX_MESSAGE_BYTES`]). The client sends one [`Request`];
+//! followed by that many bytes of JSON (at most [`MAX_MESSAGE_BYTES`], in replies [`MAX_REPLY_BYTES`]). The client sends one [`Request`];
 //! the daemon answers with one or more [`Reply`] messages. `docs/protocol.md` describes the whole exchange.
 #![forbid(unsafe_code)]
 
@@ -12,6 +12,6 @@ pub mod limits;
 pub mod messages;
 pub mod server;
 
-pub use client::{Attachment, CancelHandle, Client, ClientError, Replies};
+pub use client::{Attachment, CancelHandle, Client, ClientError, Fed, Replies};
 pub use connection::{Connection, ConnectionError};
 pub use messages::*;

@@ -1,6 +1,6 @@
-//! The bounds of a capture request, checked by who asks and by who answers before anything is opened.
+//! The bounds of requests, checked by who asks and by who answers before anything is opened.
 
-use crate::messages::{Capture, ErrorCode, ErrorReply};
+use crate::messages::{Attach, Capture, ErrorCode, ErrorReply};
 
 const MAX_DURATION_MS: u64 = 3_600_000;
 const MIN_SIZE: u64 = 1 << 20;
@@ -9,6 +9,10 @@ const MIN_SNAPLEN: u32 = 64;
 const MAX_SNAPLEN: u32 = 262_144;
 const MAX_PRE_TRIGGER_MS: u64 = 300_000;
 const MAX_COMMENTS: usize = 16;
+/// Most memory that one attachment may use for its history, in bytes.
+pub const MAX_HISTORY_BYTES: u64 = 4 << 30;
+/// How far a trigger may seem to lie in the future, in nanoseconds: clocks of two machines are never quite the same.
+pub const TRIGGER_SLACK_NS: u64 = 1_000_000_000;
 /// Longest comment, in bytes.
 pub const MAX_COMMENT_BYTES: usize = 1024;
 
@@ -57,6 +61,40 @@ pub fn check(capture: &Capture) -> Result<(), ErrorReply> {
             &format!("comments[{i}]"),
             format!("may have {MAX_COMMENT_BYTES} bytes at most"),
         );
+    }
+    Ok(())
+}
+
+/// Checks the moment of the trigger against the clock of who asks or answers.
+///
+/// # Errors
+/// The refusal of a trigger that lies more than [`TRIGGER_SLACK_NS`] after `now_ns`.
+pub fn check_trigger(capture: &Capture, now_ns: u64) -> Result<(), ErrorReply> {
+    match capture.trigger_ns {
+        Some(trigger) if trigger > now_ns.saturating_add(TRIGGER_SLACK_NS) => Err(refusal(
+            ErrorCode::InvalidBounds,
+            "triggerNs",
+            "triggerNs lies more than 1 s in the future by this node's clock; send the moment of something that has \
+             happened, and check that the clocks agree",
+        )),
+        _ => Ok(()),
+    }
+}
+
+/// Checks what an attachment asks for.
+///
+/// # Errors
+/// The refusal of more history than [`MAX_HISTORY_BYTES`].
+pub fn check_attach(attach: &Attach) -> Result<(), ErrorReply> {
+    if attach
+        .history_bytes
+        .is_some_and(|bytes| bytes > MAX_HISTORY_BYTES)
+    {
+        return Err(refusal(
+            ErrorCode::InvalidBounds,
+            "historyBytes",
+            format!("historyBytes must be 0 to {MAX_HISTORY_BYTES}"),
+        ));
     }
     Ok(())
 }
@@ -170,5 +208,49 @@ mod tests {
             assert_eq!(refusal.field.as_deref(), Some(field));
             assert!(refusal.message.contains(field), "{}", refusal.message);
         }
+    }
+
+    #[test]
+    fn a_trigger_may_lie_anywhere_in_the_past_and_a_second_ahead_and_no_further() {
+        const NOW: u64 = 1_000_000_000_000;
+        let at = |trigger_ns| {
+            check_trigger(
+                &Capture {
+                    trigger_ns,
+                    ..capture()
+                },
+                NOW,
+            )
+        };
+        for fine in [None, Some(0), Some(NOW), Some(NOW + TRIGGER_SLACK_NS)] {
+            at(fine).unwrap();
+        }
+        for wrong in [NOW + TRIGGER_SLACK_NS + 1, u64::MAX] {
+            let refusal = at(Some(wrong)).unwrap_err();
+            assert_eq!(refusal.code, ErrorCode::InvalidBounds);
+            assert_eq!(refusal.field.as_deref(), Some("triggerNs"));
+            assert!(refusal.message.contains("future"), "{}", refusal.message);
+        }
+    }
+
+    #[test]
+    fn history_is_bounded_and_may_be_none() {
+        let asked = |history_bytes| {
+            check_attach(&Attach {
+                tap: capture().tap,
+                source: crate::messages::Source::NodeInterface(crate::messages::InterfaceSpec {
+                    interface: "eth0".into(),
+                    promiscuous: false,
+                }),
+                history_bytes,
+            })
+        };
+        for fine in [None, Some(0), Some(MAX_HISTORY_BYTES)] {
+            asked(fine).unwrap();
+        }
+        let refusal = asked(Some(MAX_HISTORY_BYTES + 1)).unwrap_err();
+        assert_eq!(refusal.code, ErrorCode::InvalidBounds);
+        assert_eq!(refusal.field.as_deref(), Some("historyBytes"));
+        assert!(refusal.message.contains("4294967296"), "{}", refusal.message);
     }
 }

@@ -4,13 +4,29 @@ use serde::{Deserialize, Serialize};
 
 /// Version carried by every request; the daemon refuses any other.
 pub const PROTOCOL_VERSION: u32 = 1;
-/// Largest JSON body of one message, in bytes.
+/// Largest JSON body of one request, in bytes.
 pub const MAX_MESSAGE_BYTES: usize = 64 * 1024;
+/// Largest JSON body of one reply, in bytes: the status of hundreds of attachments.
+pub const MAX_REPLY_BYTES: usize = 4 * 1024 * 1024;
 /// Where captured listens unless told otherwise.
 pub const DEFAULT_SOCKET: &str = "/run/trawl/captured.sock";
 /// How long an attachment survives the connection that made it, in seconds, so that a restarted sensor finds
 /// it (and its counters) again.
 pub const ATTACH_LINGER_SECS: u64 = 30;
+
+/// What travels as one message.
+pub trait Message {
+    /// Largest JSON body, in bytes.
+    const LIMIT: usize;
+}
+
+impl Message for Request {
+    const LIMIT: usize = MAX_MESSAGE_BYTES;
+}
+
+impl Message for Reply {
+    const LIMIT: usize = MAX_REPLY_BYTES;
+}
 
 /// What a client sends, once per connection.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -239,7 +255,8 @@ pub struct HistoryStatus {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct NicVerdict {
-    /// What: driver, queues, sockets, rss, gro, lro, rxVlan, vlanFilter, mtu, promiscuity, link, speed, clock, xdp.
+    /// What: driver, queues, sockets, rss, gro, lro, rxVlan, vlanFilter, segmentation, mtu, promiscuity, link, speed, ring,
+    /// clock, xdp.
     pub item: String,
     /// What was found; absent when it could not be looked at.
     pub found: Option<String>,
@@ -397,8 +414,10 @@ impl LossBalance {
     /// Whether every packet that was seen is accounted for.
     #[must_use]
     pub fn adds_up(&self) -> bool {
-        self.seen == self.matched + self.filtered + self.lost_history
-            && self.matched == self.written + self.lost_writer
+        // A peer may send any numbers: a sum beyond what fits is no balance.
+        let sum = |parts: &[u64]| parts.iter().try_fold(0u64, |all, part| all.checked_add(*part));
+        sum(&[self.matched, self.filtered, self.lost_history]) == Some(self.seen)
+            && sum(&[self.written, self.lost_writer]) == Some(self.matched)
     }
 }
 
@@ -429,4 +448,23 @@ pub enum ErrorCode {
     OutputFailed,
     FeedFailed,
     Internal,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_balance_whose_numbers_overflow_does_not_add_up_and_does_not_panic() {
+        let lie = LossBalance {
+            seen: 0,
+            matched: u64::MAX,
+            filtered: 1,
+            written: u64::MAX,
+            lost_writer: 1,
+            ..LossBalance::default()
+        };
+        assert!(!lie.adds_up());
+        assert!(LossBalance::default().adds_up());
+    }
 }

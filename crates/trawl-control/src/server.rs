@@ -11,7 +11,7 @@ use tokio::time::timeout;
 
 use crate::codec::{self, CodecError};
 use crate::connection::{Connection, ConnectionError};
-use crate::messages::{ErrorCode, ErrorReply, MAX_MESSAGE_BYTES, PROTOCOL_VERSION, Request, RequestBody};
+use crate::messages::{ErrorCode, ErrorReply, PROTOCOL_VERSION, Request, RequestBody};
 
 /// A peer must have sent its request within this time.
 pub const REQUEST_DEADLINE: Duration = Duration::from_secs(5);
@@ -53,7 +53,7 @@ pub enum BindError {
 #[derive(Debug)]
 pub struct Listener {
     inner: UnixListener,
-    path: PathBuf,
+    _name: SocketName,
     group: Option<u32>,
 }
 
@@ -68,13 +68,32 @@ pub struct Peer {
     pub pid: Option<i32>,
 }
 
-impl Listener {
+/// A socket that is bound and not served yet. Making it needs no async runtime, so that a daemon can give away what it
+/// needed for this before its threads start. Removed from the file system on drop.
+#[derive(Debug)]
+pub struct Bound {
+    inner: std::os::unix::net::UnixListener,
+    name: SocketName,
+    group: Option<u32>,
+}
+
+/// A socket's name in the file system, which goes with it.
+#[derive(Debug)]
+struct SocketName(PathBuf);
+
+impl Drop for SocketName {
+    fn drop(&mut self) {
+        let _ = std::fs::remove_file(&self.0);
+    }
+}
+
+impl Bound {
     /// Listens at `path`. The socket appears under its name only with its final mode and group; a socket that a
     /// dead daemon left is replaced.
     ///
     /// # Errors
     /// See [`BindError`].
-    pub fn bind(path: &Path, group: Option<u32>) -> Result<Self, BindError> {
+    pub fn new(path: &Path, group: Option<u32>) -> Result<Self, BindError> {
         let io = |source| BindError::Io {
             path: path.to_owned(),
             source,
@@ -92,16 +111,43 @@ impl Listener {
         name.push(format!(".{}", std::process::id()));
         let fresh = path.with_file_name(name);
         let _ = std::fs::remove_file(&fresh);
-        let inner = UnixListener::bind(&fresh).map_err(io)?;
-        let ready = prepare(&fresh, group, path).and_then(|()| std::fs::rename(&fresh, path).map_err(io));
+        let inner = std::os::unix::net::UnixListener::bind(&fresh).map_err(io)?;
+        let ready = prepare(&fresh, group, path)
+            .and_then(|()| inner.set_nonblocking(true).map_err(io))
+            .and_then(|()| std::fs::rename(&fresh, path).map_err(io));
         if let Err(e) = ready {
             let _ = std::fs::remove_file(&fresh);
             return Err(e);
         }
         Ok(Self {
             inner,
-            path: path.to_owned(),
+            name: SocketName(path.to_owned()),
             group,
+        })
+    }
+
+    /// Begins to serve; only inside of an async runtime.
+    ///
+    /// # Errors
+    /// The runtime could not take the socket.
+    pub fn listen(self) -> io::Result<Listener> {
+        Ok(Listener {
+            inner: UnixListener::from_std(self.inner)?,
+            _name: self.name,
+            group: self.group,
+        })
+    }
+}
+
+impl Listener {
+    /// [`Bound::new`] and [`Bound::listen`] in one.
+    ///
+    /// # Errors
+    /// See [`BindError`].
+    pub fn bind(path: &Path, group: Option<u32>) -> Result<Self, BindError> {
+        Bound::new(path, group)?.listen().map_err(|source| BindError::Io {
+            path: path.to_owned(),
+            source,
         })
     }
 
@@ -132,12 +178,6 @@ impl Listener {
                 peer.uid, peer.gid
             ),
         })
-    }
-}
-
-impl Drop for Listener {
-    fn drop(&mut self) {
-        let _ = std::fs::remove_file(&self.path);
     }
 }
 
@@ -181,7 +221,7 @@ pub async fn receive_request(
             ));
         }
         Ok(Err(ConnectionError::Codec(e @ CodecError::TooLarge { .. }))) => {
-            let message = format!("{e}; at most {MAX_MESSAGE_BYTES} bytes may follow the length");
+            let message = e.to_string();
             return Err(ErrorReply {
                 code: ErrorCode::MessageTooLarge,
                 field: None,
@@ -197,20 +237,29 @@ pub async fn receive_request(
     let mut fds = connection.take_fds();
     match (&request, fds.len()) {
         (RequestBody::Capture(_) | RequestBody::Feed(_), 1) => Ok(Some((request, fds.pop()))),
-        (RequestBody::Capture(_), n) => Err(ErrorReply {
-            code: ErrorCode::MissingDescriptor,
-            field: None,
-            message: format!("a capture carries exactly 1 output descriptor (SCM_RIGHTS); {n} came"),
-        }),
+        (RequestBody::Capture(_), n) => Err(missing_descriptor("a capture", "output", n)),
+        (RequestBody::Feed(_), n) => Err(missing_descriptor("a feed", "network namespace", n)),
         (_, 0) => Ok(Some((request, None))),
         (_, n) => Err(malformed(
             None,
-            format!("only a capture carries a descriptor; {n} came"),
+            format!("only a capture or a feed carries a descriptor; {n} came"),
         )),
     }
 }
 
-fn read_request(body: &[u8]) -> Result<RequestBody, ErrorReply> {
+fn missing_descriptor(what: &str, of: &str, came: usize) -> ErrorReply {
+    ErrorReply {
+        code: ErrorCode::MissingDescriptor,
+        field: None,
+        message: format!("{what} carries exactly 1 {of} descriptor (SCM_RIGHTS); {came} came"),
+    }
+}
+
+/// Reads the body of a request: its version first, then the rest. Bytes in, request out.
+///
+/// # Errors
+/// The reply to send.
+pub fn read_request(body: &[u8]) -> Result<RequestBody, ErrorReply> {
     let value: serde_json::Value = codec::parse(body).map_err(|e| malformed(None, e.to_string()))?;
     match value.get("version").and_then(serde_json::Value::as_u64) {
         Some(v) if v == u64::from(PROTOCOL_VERSION) => {}

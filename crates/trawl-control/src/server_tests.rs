@@ -7,6 +7,7 @@ use tokio::net::UnixStream;
 use super::*;
 use crate::client::{Client, ClientError};
 use crate::codec;
+use crate::limits::refusal;
 use crate::messages::*;
 
 fn capture() -> Capture {
@@ -221,4 +222,100 @@ async fn a_large_reply_arrives_whole() {
     raw.read_to_end(&mut all).await.unwrap();
     sender.await.unwrap();
     assert!(all.len() > 60_000);
+}
+
+fn feed() -> Feed {
+    Feed {
+        tap: capture().tap,
+        interface: "mirror0".into(),
+    }
+}
+
+fn fed() -> FeedStatus {
+    FeedStatus {
+        interface: "mirror0".into(),
+        packets: 0,
+        bytes: 0,
+        dropped: 0,
+        problem: None,
+    }
+}
+
+#[tokio::test]
+async fn a_feed_carries_its_namespace_lives_as_long_as_its_guard_and_says_why_it_ended() {
+    let (_dir, path, listener) = socket();
+    let served = tokio::spawn(async move {
+        let (mut first, _) = listener.accept().await.unwrap();
+        let asked = receive_request(&mut first, REQUEST_DEADLINE)
+            .await
+            .unwrap()
+            .unwrap();
+        assert_eq!(asked.0, RequestBody::Feed(feed()));
+        let inode = |fd: std::os::fd::BorrowedFd<'_>| rustix::fs::fstat(fd).unwrap().st_ino;
+        let own = std::fs::File::open("/proc/self/ns/net").unwrap();
+        use std::os::fd::AsFd;
+        assert_eq!(inode(asked.1.unwrap().as_fd()), inode(own.as_fd()));
+        first.send(&Reply::Fed(fed())).await.unwrap();
+        assert!(
+            first.receive_body().await.unwrap().is_none(),
+            "the guard was dropped"
+        );
+        let (mut second, _) = listener.accept().await.unwrap();
+        receive_request(&mut second, REQUEST_DEADLINE).await.unwrap();
+        second.send(&Reply::Fed(fed())).await.unwrap();
+        let gone = refusal(ErrorCode::FeedFailed, "interface", "it is gone");
+        second.send(&Reply::Error(gone)).await.unwrap();
+    });
+    let namespace = std::fs::File::open("/proc/self/ns/net").unwrap();
+    let client = Client::new(path);
+    let guard = client.feed(feed(), &namespace).await.unwrap();
+    assert_eq!(guard.status(), &fed());
+    drop(guard);
+    let mut guard = client.feed(feed(), &namespace).await.unwrap();
+    assert!(matches!(guard.closed().await, ClientError::Refused(r) if r.message == "it is gone"));
+    served.await.unwrap();
+}
+
+#[tokio::test]
+async fn a_feed_without_a_descriptor_is_refused() {
+    let request = Request {
+        version: 1,
+        body: RequestBody::Feed(feed()),
+    };
+    let refusal = refusal_of(&codec::encode(&request).unwrap(), REQUEST_DEADLINE).await;
+    assert_eq!(refusal.code, ErrorCode::MissingDescriptor);
+    assert!(refusal.message.contains("namespace"), "{}", refusal.message);
+}
+
+#[tokio::test]
+async fn a_descriptor_beside_any_other_request_is_refused() {
+    let (_dir, path, listener) = socket();
+    let file = tempfile::tempfile().unwrap();
+    let sender = Connection::new(UnixStream::connect(&path).await.unwrap());
+    let request = Request {
+        version: 1,
+        body: RequestBody::Status,
+    };
+    let fd = std::os::fd::AsFd::as_fd(&file);
+    sender.send_with_fd(&request, fd).await.unwrap();
+    let (mut connection, _) = listener.accept().await.unwrap();
+    let refusal = receive_request(&mut connection, REQUEST_DEADLINE)
+        .await
+        .unwrap_err();
+    assert_eq!(refusal.code, ErrorCode::MalformedRequest);
+    assert!(
+        refusal.message.contains("only a capture or a feed"),
+        "{}",
+        refusal.message
+    );
+}
+
+#[tokio::test]
+async fn a_socket_that_was_bound_and_never_served_goes_with_its_owner() {
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join("s");
+    let bound = Bound::new(&path, None).unwrap();
+    assert!(path.exists());
+    drop(bound);
+    assert!(!path.exists());
 }

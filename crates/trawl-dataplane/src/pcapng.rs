@@ -8,12 +8,15 @@ const ETHERNET: u16 = 1;
 const NANOSECONDS: u8 = 9;
 /// Bytes of an enhanced packet block around its padded data.
 const PACKET_OVERHEAD: usize = 32;
+/// Bytes of `epb_queue` and the end of the options.
+const QUEUE_OPTIONS: usize = 12;
 
 mod option {
     pub const END: u16 = 0;
     pub const COMMENT: u16 = 1;
     pub const SHB_OS: u16 = 3;
     pub const SHB_USERAPPL: u16 = 4;
+    pub const EPB_QUEUE: u16 = 6;
     pub const IF_NAME: u16 = 2;
     pub const IF_SPEED: u16 = 8;
     pub const IF_TSRESOL: u16 = 9;
@@ -49,7 +52,9 @@ pub struct Header<'a> {
 
 /// The totals at the end of a file.
 #[derive(Clone, Copy, Debug, Default)]
-pub struct Statistics {
+pub struct Statistics<'a> {
+    /// The same in words, with what the numbers have no option for.
+    pub comment: &'a str,
     /// Start of the capture, nanoseconds since the epoch.
     pub start_ns: u64,
     /// End of the capture.
@@ -150,33 +155,49 @@ pub fn header(header: &Header<'_>) -> Vec<u8> {
 
 /// Length of the block of a packet of which `kept` bytes are kept.
 #[must_use]
-pub fn packet_length(kept: usize) -> usize {
-    PACKET_OVERHEAD + kept.next_multiple_of(4)
+#[inline]
+pub fn packet_length(kept: usize, queue: Option<u32>) -> usize {
+    let options = if queue.is_some() { QUEUE_OPTIONS } else { 0 };
+    PACKET_OVERHEAD + kept.next_multiple_of(4) + options
 }
 
-/// Appends the block of one packet.
-pub fn packet(out: &mut Vec<u8>, stamp_ns: u64, kept: &[u8], wire_length: u32) {
-    let length = packet_length(kept.len()) as u32;
+/// Appends what stands before the bytes of a packet. The block is complete with the bytes and [`packet_tail`].
+#[inline]
+pub fn packet_head(out: &mut Vec<u8>, stamp_ns: u64, kept: usize, wire_length: u32, queue: Option<u32>) {
+    let length = packet_length(kept, queue) as u32;
     let mut head = [0u8; PACKET_OVERHEAD - 4];
     head[0..4].copy_from_slice(&ENHANCED_PACKET.to_le_bytes());
     head[4..8].copy_from_slice(&length.to_le_bytes());
     head[12..16].copy_from_slice(&((stamp_ns >> 32) as u32).to_le_bytes());
     head[16..20].copy_from_slice(&(stamp_ns as u32).to_le_bytes());
-    head[20..24].copy_from_slice(&(kept.len() as u32).to_le_bytes());
+    head[20..24].copy_from_slice(&(kept as u32).to_le_bytes());
     head[24..28].copy_from_slice(&wire_length.to_le_bytes());
     out.extend_from_slice(&head);
-    out.extend_from_slice(kept);
-    out.extend_from_slice(&[0; 3][..kept.len().next_multiple_of(4) - kept.len()]);
-    out.extend_from_slice(&length.to_le_bytes());
 }
 
-/// The interface statistics block. Its length depends only on which losses were measured.
+/// Appends what stands behind the bytes of a packet: padding, its queue when there are several, its length.
+#[inline]
+pub fn packet_tail(out: &mut Vec<u8>, kept: usize, queue: Option<u32>) {
+    let padding = kept.next_multiple_of(4) - kept;
+    out.extend_from_slice(&[0; 3][..padding]);
+    if let Some(queue) = queue {
+        let mut options = [0u8; QUEUE_OPTIONS];
+        options[0..2].copy_from_slice(&option::EPB_QUEUE.to_le_bytes());
+        options[2..4].copy_from_slice(&4u16.to_le_bytes());
+        options[4..8].copy_from_slice(&queue.to_le_bytes());
+        out.extend_from_slice(&options);
+    }
+    out.extend_from_slice(&(packet_length(kept, queue) as u32).to_le_bytes());
+}
+
+/// The interface statistics block. Its length depends only on the comment's and on which losses were measured.
 #[must_use]
-pub fn statistics(s: &Statistics) -> Vec<u8> {
+pub fn statistics(s: &Statistics<'_>) -> Vec<u8> {
     Block::new(STATISTICS)
         .put(&0u32.to_le_bytes())
         .put(&((s.end_ns >> 32) as u32).to_le_bytes())
         .put(&(s.end_ns as u32).to_le_bytes())
+        .text(option::COMMENT, s.comment)
         .time(option::ISB_STARTTIME, s.start_ns)
         .time(option::ISB_ENDTIME, s.end_ns)
         .number(option::ISB_IFRECV, Some(s.received))
@@ -191,6 +212,12 @@ pub fn statistics(s: &Statistics) -> Vec<u8> {
 mod tests {
     use super::*;
 
+    fn whole(out: &mut Vec<u8>, bytes: &[u8], queue: Option<u32>) {
+        packet_head(out, 1_700_000_000_123_456_789, bytes.len(), 1500, queue);
+        out.extend_from_slice(bytes);
+        packet_tail(out, bytes.len(), queue);
+    }
+
     #[test]
     fn blocks_are_aligned_and_carry_their_length_at_both_ends() {
         let mut file = header(&Header {
@@ -202,7 +229,7 @@ mod tests {
             filter: "tcp",
             snaplen: 0,
         });
-        packet(&mut file, 1_700_000_000_123_456_789, b"12345", 60);
+        whole(&mut file, b"12345", Some(3));
         file.extend(statistics(&Statistics::default()));
         let mut rest = &file[..];
         let mut kinds = Vec::new();
@@ -218,10 +245,10 @@ mod tests {
 
     #[test]
     fn the_announced_length_of_a_packet_is_the_written_one() {
-        for kept in 0..70 {
+        for (kept, queue) in (0..70).flat_map(|kept| [(kept, None), (kept, Some(1))]) {
             let mut out = Vec::new();
-            packet(&mut out, 0, &vec![7; kept], 1500);
-            assert_eq!(out.len(), packet_length(kept));
+            whole(&mut out, &vec![7; kept], queue);
+            assert_eq!(out.len(), packet_length(kept, queue));
         }
     }
 }

@@ -94,7 +94,7 @@ pub struct Position {
 pub struct Arrived {
     /// Frames taken into the history.
     pub frames: u64,
-    /// Their length on the wire, as far as the ring tells it without looking at them.
+    /// Their length on the wire.
     pub bytes: u64,
 }
 

@@ -2,7 +2,9 @@
 
 use trawl_config::pods::{SensorProblem, SensorProblemKind, SensorSource, SensorSpec};
 use trawl_control::client::ClientError;
-use trawl_control::{Attach, AttachmentStatus, ErrorCode, InterfaceSpec, Source, TapIdentity};
+use trawl_control::{
+    Attach, AttachmentStatus, ErrorCode, InterfaceSpec, NicState, NicVerdict, Source, TapIdentity,
+};
 
 /// What is true now.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -13,6 +15,8 @@ pub enum Health {
     Attached {
         mode: String,
         refusals: Vec<String>,
+        /// What is wrong with the NIC, each in a few words.
+        nic: Vec<String>,
     },
     Failed(SensorProblem),
 }
@@ -25,6 +29,7 @@ impl Health {
             None => Self::Attached {
                 mode: status.mode.as_str().into(),
                 refusals: status.mode_refusals.clone(),
+                nic: status.nic.iter().filter_map(wrong).collect(),
             },
         }
     }
@@ -64,6 +69,17 @@ impl Health {
             Self::Failed(problem) => Err(problem.message.clone()),
         }
     }
+}
+
+/// A verdict in a few words, when it says that something is wrong. What could not be looked at is no news.
+fn wrong(verdict: &NicVerdict) -> Option<String> {
+    if verdict.state != NicState::Wrong {
+        return None;
+    }
+    let found = verdict.found.as_deref().unwrap_or("not known");
+    let wanted = verdict.wanted.as_ref().map(|w| format!(" (right: {w})"));
+    let words = format!("{} {found}{}", verdict.item, wanted.unwrap_or_default());
+    Some(trawl_api::clean(&words, 120))
 }
 
 /// The tap as captured knows it.
@@ -124,11 +140,30 @@ mod tests {
     }
 
     #[test]
+    fn what_is_wrong_with_a_nic_is_told_and_what_is_good_or_unknown_is_not() {
+        let verdict = |state| NicVerdict {
+            item: "gro".into(),
+            found: Some("on".into()),
+            wanted: Some("off".into()),
+            state,
+            consequence: "It merges packets.".into(),
+        };
+        assert_eq!(
+            wrong(&verdict(NicState::Wrong)).as_deref(),
+            Some("gro on (right: off)")
+        );
+        for quiet in [NicState::Good, NicState::Repaired, NicState::Unknown] {
+            assert_eq!(wrong(&verdict(quiet)), None);
+        }
+    }
+
+    #[test]
     fn only_an_attached_sensor_is_ready_and_the_others_say_why() {
         assert!(
             Health::Attached {
                 mode: "copy".into(),
-                refusals: vec![]
+                refusals: vec![],
+                nic: vec![]
             }
             .readiness()
             .is_ok()

@@ -87,15 +87,18 @@ impl Reporter {
 
     /// The note that goes with a state of health.
     pub fn note(&self, health: &Health) -> SensorNote {
-        let (mode, refusals, problem) = match health {
-            Health::Starting => (None, Vec::new(), None),
-            Health::Attached { mode, refusals } => (Some(mode.clone()), refusals.clone(), None),
-            Health::Failed(problem) => (None, Vec::new(), Some(problem.clone())),
+        let (mode, refusals, nic, problem) = match health {
+            Health::Starting => (None, Vec::new(), Vec::new(), None),
+            Health::Attached { mode, refusals, nic } => {
+                (Some(mode.clone()), refusals.clone(), nic.clone(), None)
+            }
+            Health::Failed(problem) => (None, Vec::new(), Vec::new(), Some(problem.clone())),
         };
         SensorNote {
             pod: self.pod.clone(),
             mode,
             refusals,
+            nic,
             problem,
         }
     }

@@ -9,32 +9,6 @@ async fn status(client: &Client) -> AttachmentStatus {
     status_of(&client.status().await.unwrap().attachments, "t")
 }
 
-async fn wait_for(
-    client: &Client,
-    what: &str,
-    holds: impl Fn(&AttachmentStatus) -> bool,
-) -> AttachmentStatus {
-    let began = std::time::Instant::now();
-    loop {
-        let now = status(client).await;
-        if holds(&now) {
-            return now;
-        }
-        assert!(
-            began.elapsed() < Duration::from_secs(10),
-            "waited in vain until {what}: {now:?}"
-        );
-        tokio::time::sleep(Duration::from_millis(20)).await;
-    }
-}
-
-fn xdp_programs(world: &World) -> usize {
-    world
-        .shell(&format!("ip link show {NEAR}"))
-        .matches("prog/xdp")
-        .count()
-}
-
 #[tokio::test(flavor = "multi_thread")]
 async fn a_peer_that_hangs_up_ends_its_capture_and_nothing_else() {
     for source in both() {
@@ -351,4 +325,28 @@ async fn progress_comes_about_once_a_second_and_grows() {
         seen.is_sorted_by(|a, b| a.bytes < b.bytes && a.packets < b.packets),
         "{seen:?}"
     );
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn the_status_of_many_taps_with_their_verdicts_arrives_whole() {
+    let world = World::new();
+    let _daemon = world.daemon_with(&["--history", "0"]);
+    let client = world.client();
+    let mut held = Vec::new();
+    for i in 0..24 {
+        let asked = Attach {
+            history_bytes: None,
+            tap: tap(&format!("t{i}")),
+            source: node(NEAR),
+        };
+        held.push(client.attach(asked).await.unwrap());
+    }
+    let status = client.status().await.unwrap();
+    let size = serde_json::to_vec(&status).unwrap().len();
+    assert!(
+        size > trawl_control::MAX_MESSAGE_BYTES,
+        "this test is about a long status, not {size} bytes"
+    );
+    assert_eq!(status.attachments.len(), 24);
+    assert!(status.attachments.iter().all(|a| !a.nic.is_empty()));
 }

@@ -168,7 +168,19 @@ async fn the_mode_is_what_the_socket_has_and_says_why_it_is_not_better() {
         tokio::time::sleep(std::time::Duration::from_millis(20)).await;
     }
     assert!(proved);
-    // A driver that finds the MTU too large for its XDP leaves the generic one.
+    // Frames that need several buffers change nothing about that; an interface without XDP leaves the generic mode.
+    world.ip(&["link", "add", "bridge0", "type", "bridge"]);
+    world.ip(&["link", "set", "bridge0", "up"]);
+    let bridge = client
+        .attach(trawl_control::Attach {
+            history_bytes: None,
+            tap: tap("b"),
+            source: mirror("bridge0"),
+        })
+        .await
+        .unwrap();
+    assert_eq!(bridge.status().mode, CaptureMode::Generic);
+    assert_eq!(bridge.status().mode_refusals.len(), 2, "{:?}", bridge.status());
     world.ip(&[
         "link", "add", "big0", "mtu", "9000", "type", "veth", "peer", "name", "big1", "mtu", "9000",
     ]);
@@ -182,13 +194,15 @@ async fn the_mode_is_what_the_socket_has_and_says_why_it_is_not_better() {
         })
         .await
         .unwrap();
-    assert_eq!(big.status().mode, CaptureMode::Generic);
-    assert_eq!(big.status().mode_refusals.len(), 2, "{:?}", big.status());
+    assert_eq!(big.status().mode, CaptureMode::Copy, "{:?}", big.status());
     let running = start(&client, capture("d", "", 2_500), world.path("big"))
         .await
         .unwrap();
-    world.injector("big1").send(&frame(1, 53, 2000)).unwrap();
-    assert_eq!(running.ended().await.1[0].bytes, frame(1, 53, 2000));
+    let jumbo = world.injector("big1");
+    let frames = [2000, 9014, 60, 5000].map(|length| frame(1, 53, length));
+    frames.iter().for_each(|f| jumbo.send(f).unwrap());
+    let (_, packets) = running.ended().await;
+    assert_eq!(packets.into_iter().map(|p| p.bytes).collect::<Vec<_>>(), frames);
     let af_packet = client
         .attach(trawl_control::Attach {
             history_bytes: None,
@@ -198,4 +212,53 @@ async fn the_mode_is_what_the_socket_has_and_says_why_it_is_not_better() {
         .await
         .unwrap();
     assert_eq!(af_packet.status().mode, CaptureMode::AfPacket);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn every_receive_queue_of_an_interface_is_in_the_file() {
+    let world = World::new();
+    let queues = ["numrxqueues", "2", "numtxqueues", "2"];
+    let ends = [
+        &["link", "add", "mq0"][..],
+        &queues,
+        &["type", "veth", "peer", "name", "mq1"],
+        &queues,
+    ];
+    world.ip(&ends.concat());
+    world.shell("ethtool -K mq1 txvlan off >/dev/null");
+    world.ip(&["link", "set", "mq0", "up"]);
+    world.ip(&["link", "set", "mq1", "up"]);
+    let _daemon = world.daemon();
+    let client = world.client();
+    let _held = attach(&client, mirror("mq0")).await;
+    let running = start(&client, capture("t", "udp", 2_500), world.path("f"))
+        .await
+        .unwrap();
+    let far = world.injector("mq1");
+    // Flows are spread by their ports.
+    for i in 0..200u32 {
+        far.send(&frame(i, 1000 + i as u16, 100)).unwrap();
+    }
+    let bytes = running.path.clone();
+    let mut numbers: Vec<_> = packets_by_queue(running, &bytes).await;
+    numbers.sort_unstable();
+    assert_eq!(numbers, (0..200).collect::<Vec<_>>());
+    let rows = world.shell("ethtool -S mq0 | grep -c 'rx_queue_._xdp_packets: [1-9]'");
+    assert_eq!(rows.trim(), "2", "both queues received");
+}
+
+/// Numbers of the packets of a finished capture of several queues, whose stamps are in order within each only.
+async fn packets_by_queue(mut running: Running, path: &std::path::Path) -> Vec<u32> {
+    loop {
+        match running.replies.next().await.unwrap() {
+            Some(trawl_control::Reply::Progress(_)) => {}
+            Some(trawl_control::Reply::Ended(ended)) => {
+                assert!(ended.balance.adds_up(), "{:?}", ended.balance);
+                break;
+            }
+            other => panic!("{other:?}"),
+        }
+    }
+    let number = |p: Packet| u32::from_be_bytes(*p.bytes[42..].first_chunk().unwrap());
+    packets_of(path).into_iter().map(number).collect()
 }

@@ -1,35 +1,58 @@
-use std::process::{Output, Stdio};
+use std::process::Stdio;
+use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::Duration;
 
 use rustix::process::{Pid, Signal, kill_process};
 
 use crate::world::*;
 
-fn record(world: &World, arguments: &[&str]) -> std::process::Child {
+/// A recording and what it says.
+pub struct Recording {
+    pub child: std::process::Child,
+    log: std::path::PathBuf,
+}
+
+pub fn record(world: &World, arguments: &[&str]) -> Recording {
     let mut command = world.command(PROGRAM);
-    command
-        .args(["record", "--interface", NEAR])
-        .args(arguments)
-        .current_dir(world.dir.path());
-    command
-        .stdout(Stdio::piped())
-        .stderr(Stdio::piped())
-        .spawn()
-        .unwrap()
+    command.args(["record", "--interface", NEAR]).args(arguments);
+    command.args(["--socket", world.socket().to_str().unwrap()]);
+    start_recording(world, command)
 }
 
-fn wait_for_file(world: &World, name: &str) {
-    wait_until("the recording has begun", || world.path(name).exists());
-    // The header is written with the first packets; the ring stands before the file is made.
-    std::thread::sleep(Duration::from_millis(100));
+pub fn start_recording(world: &World, mut command: std::process::Command) -> Recording {
+    static NEXT: AtomicU32 = AtomicU32::new(0);
+    let log = world.path(&format!("record-{}.log", NEXT.fetch_add(1, Ordering::Relaxed)));
+    command.current_dir(world.dir.path());
+    command.stdin(Stdio::piped()).stdout(Stdio::piped());
+    command.stderr(std::fs::File::create(&log).unwrap());
+    Recording {
+        child: command.spawn().unwrap(),
+        log,
+    }
 }
 
-fn said(output: &Output) -> String {
-    format!(
-        "{}{}",
-        String::from_utf8_lossy(&output.stdout),
-        String::from_utf8_lossy(&output.stderr)
-    )
+impl Recording {
+    pub fn log(&self) -> String {
+        std::fs::read_to_string(&self.log).unwrap()
+    }
+
+    pub fn wait_for(&self, words: &str) {
+        wait_until(words, || self.log().contains(words));
+    }
+
+    pub fn signal(&self, signal: Signal) {
+        kill_process(Pid::from_child(&self.child), signal).unwrap();
+    }
+
+    /// Exit code and everything it said.
+    pub fn finish(self) -> (Option<i32>, String) {
+        let output = self.child.wait_with_output().unwrap();
+        let log = std::fs::read_to_string(self.log).unwrap();
+        (
+            output.status.code(),
+            format!("{}{log}", String::from_utf8_lossy(&output.stdout)),
+        )
+    }
 }
 
 #[test]
@@ -42,7 +65,7 @@ fn recorded_beside_tcpdump_the_packets_are_the_same_in_the_same_order() {
             &world,
             &[arguments, &["--duration", "4s", "-o", "ours.pcapng"]].concat(),
         );
-        wait_for_file(&world, "ours.pcapng");
+        child.wait_for("recording near0");
         let (far, near) = (world.injector(FAR), world.injector(NEAR));
         let mut count = 0;
         for i in 0..3000u32 {
@@ -57,8 +80,8 @@ fn recorded_beside_tcpdump_the_packets_are_the_same_in_the_same_order() {
             }
             count += 1;
         }
-        let output = child.wait_with_output().unwrap();
-        assert!(output.status.success(), "{}", said(&output));
+        let (code, said) = child.finish();
+        assert_eq!(code, Some(0), "{said}");
         let theirs = tcpdump.finish(count);
         let ours: Vec<_> = packets_of(&world.path("ours.pcapng"))
             .into_iter()
@@ -87,21 +110,17 @@ fn recorded_beside_tcpdump_the_packets_are_the_same_in_the_same_order() {
 }
 
 #[test]
-fn ctrl_c_finishes_the_file_and_says_so() {
-    for arguments in [&["--node"][..], &[]] {
+fn ctrl_c_and_a_terminal_that_goes_away_finish_the_file_and_say_so() {
+    for (arguments, signal) in [(&["--node"][..], Signal::INT), (&[], Signal::HUP)] {
         let world = World::new();
         let child = record(&world, &[arguments, &["--duration", "1h", "-o", "f"]].concat());
-        wait_for_file(&world, "f");
+        child.wait_for("recording near0");
         world.injector(FAR).send(&frame(1, 53, 100)).unwrap();
         std::thread::sleep(Duration::from_millis(300));
-        kill_process(Pid::from_child(&child), Signal::INT).unwrap();
-        let output = child.wait_with_output().unwrap();
-        assert!(output.status.success(), "{}", said(&output));
-        assert!(
-            said(&output).contains("interrupted; the file is finished"),
-            "{}",
-            said(&output)
-        );
+        child.signal(signal);
+        let (code, said) = child.finish();
+        assert_eq!(code, Some(0), "{said}");
+        assert!(said.contains("interrupted; the file is finished"), "{said}");
         assert_eq!(packets_of(&world.path("f")).len(), 1);
     }
 }
@@ -111,13 +130,13 @@ fn an_interface_that_goes_away_ends_the_recording_as_an_error() {
     for arguments in [&["--node"][..], &[]] {
         let world = World::new();
         let child = record(&world, &[arguments, &["--duration", "1h", "-o", "f"]].concat());
-        wait_for_file(&world, "f");
+        child.wait_for("recording near0");
         world.injector(FAR).send(&frame(1, 53, 100)).unwrap();
         std::thread::sleep(Duration::from_millis(300));
         world.ip(&["link", "del", NEAR]);
-        let output = child.wait_with_output().unwrap();
-        assert_eq!(output.status.code(), Some(1), "{}", said(&output));
-        assert!(said(&output).contains("is gone"), "{}", said(&output));
+        let (code, said) = child.finish();
+        assert_eq!(code, Some(1), "{said}");
+        assert!(said.contains("is gone"), "{said}");
         assert_eq!(packets_of(&world.path("f")).len(), 1);
     }
 }
@@ -126,18 +145,16 @@ fn an_interface_that_goes_away_ends_the_recording_as_an_error() {
 fn a_link_that_is_down_is_said_at_once() {
     let world = World::new();
     world.ip(&["link", "set", NEAR, "down"]);
-    let output = record(&world, &["--node", "--duration", "100ms", "-o", "f"])
-        .wait_with_output()
-        .unwrap();
-    assert!(output.status.success(), "{}", said(&output));
-    assert!(said(&output).contains("is down"), "{}", said(&output));
+    let (code, said) = record(&world, &["--node", "--duration", "100ms", "-o", "f"]).finish();
+    assert_eq!(code, Some(0), "{said}");
+    assert!(said.contains("is down"), "{said}");
 }
 
 #[test]
 fn mistakes_are_explained_and_leave_no_file() {
     let world = World::new();
     std::fs::write(world.path("mine"), "precious").unwrap();
-    let cases: [(&[&str], &str); 9] = [
+    let cases: [(&[&str], &str); 10] = [
         (&["-o", "-"], "is no file"),
         (&["-o", "mine"], "exists already"),
         (
@@ -148,6 +165,7 @@ fn mistakes_are_explained_and_leave_no_file() {
         (&["-o", "f", "--duration", "2h"], "--duration must be 1ms to 1h"),
         (&["-o", "f", "--max-size", "10"], "--max-size must be 1Mi to 1Gi"),
         (&["-o", "f", "--snaplen", "3"], "--snaplen must be"),
+        (&["-o", "f", "--pre", "6m"], "--pre must be at most 5m"),
         (
             &["-o", "f", "--interface", "nope0"],
             "cannot be used multiple times",
@@ -155,11 +173,9 @@ fn mistakes_are_explained_and_leave_no_file() {
         (&["-o", "no/such/dir/f"], "cannot create"),
     ];
     for (arguments, wanted) in cases {
-        let output = record(&world, &[arguments, &["--node"]].concat())
-            .wait_with_output()
-            .unwrap();
-        assert!(!output.status.success());
-        assert!(said(&output).contains(wanted), "{arguments:?}: {}", said(&output));
+        let (code, said) = record(&world, &[arguments, &["--node"]].concat()).finish();
+        assert!(matches!(code, Some(1 | 2)), "{code:?}");
+        assert!(said.contains(wanted), "{arguments:?}: {said}");
         assert!(!world.path("f").exists(), "{arguments:?}");
     }
     assert_eq!(std::fs::read(world.path("mine")).unwrap(), b"precious");
@@ -169,11 +185,8 @@ fn mistakes_are_explained_and_leave_no_file() {
         .arg(world.path("f"))
         .output()
         .unwrap();
-    assert!(
-        said(&output).contains("interface nope0 does not exist here"),
-        "{}",
-        said(&output)
-    );
+    let said = String::from_utf8_lossy(&output.stderr).into_owned();
+    assert!(said.contains("interface nope0 does not exist here"), "{said}");
     assert!(!world.path("f").exists());
 }
 
@@ -181,7 +194,11 @@ fn mistakes_are_explained_and_leave_no_file() {
 fn an_interface_that_the_machine_uses_itself_is_never_taken_away() {
     let world = World::new();
     world.ip(&["addr", "add", "10.99.0.1/24", "dev", NEAR]);
-    let output = record(&world, &["-o", "f"]).wait_with_output().unwrap();
-    assert!(!output.status.success());
-    assert!(said(&output).contains("add --node"), "{}", said(&output));
+    let (code, said) = record(&world, &["-o", "f"]).finish();
+    assert_eq!(code, Some(1));
+    assert!(
+        said.contains("has an IP address") && said.contains("--node"),
+        "{said}"
+    );
+    assert!(!world.path("f").exists());
 }

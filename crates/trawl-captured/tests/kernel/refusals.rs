@@ -87,7 +87,11 @@ async fn an_interface_that_the_node_uses_itself_is_not_taken_as_a_mirror() {
         };
         let refused = refusal(client.attach(asked).await);
         assert_eq!(refused.code, ErrorCode::InterfaceUnavailable);
-        assert!(refused.message.contains("NodeInterface"), "{}", refused.message);
+        assert!(
+            refused.message.contains("as a node interface"),
+            "{}",
+            refused.message
+        );
         let _held = attach(&client, node(NEAR)).await;
     }
 }
@@ -135,53 +139,189 @@ async fn an_interface_that_is_not_there_is_named_with_what_to_do() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn more_receive_queues_than_are_served_are_refused_with_the_command_that_helps() {
+async fn triggers_in_the_future_and_histories_that_are_too_large_are_refused_by_field() {
     let world = World::new();
-    world.ip(&[
-        "link",
-        "add",
-        "mq0",
-        "numrxqueues",
-        "2",
-        "numtxqueues",
-        "2",
-        "type",
-        "veth",
-        "peer",
-        "name",
-        "mq1",
-        "numrxqueues",
-        "2",
-        "numtxqueues",
-        "2",
-    ]);
-    world.shell("ethtool -L mq0 rx 2");
     let _daemon = world.daemon();
+    let client = world.client();
+    let _held = attach(&client, node(NEAR)).await;
+    let now = std::time::SystemTime::now()
+        .duration_since(std::time::UNIX_EPOCH)
+        .unwrap();
+    let late = Capture {
+        trigger_ns: Some(now.as_nanos() as u64 + 60_000_000_000),
+        ..capture("t", "", 500)
+    };
+    let refused = start(&client, late, world.path("f"))
+        .await
+        .map(|_| ())
+        .unwrap_err();
+    assert_eq!(
+        (refused.code, refused.field.as_deref()),
+        (ErrorCode::InvalidBounds, Some("triggerNs"))
+    );
+    // A moment ahead is what two clocks may differ by, and taken for now.
+    let ahead = Capture {
+        trigger_ns: Some(now.as_nanos() as u64 + 900_000_000),
+        ..capture("t", "", 500)
+    };
+    start(&client, ahead, world.path("g"))
+        .await
+        .unwrap()
+        .ended()
+        .await;
     let refused = refusal(
-        world
-            .client()
+        client
             .attach(Attach {
-                history_bytes: None,
-                tap: tap("t"),
-                source: mirror("mq0"),
+                history_bytes: Some((4 << 30) + 1),
+                tap: tap("u"),
+                source: node(NEAR),
             })
             .await,
     );
+    assert_eq!(
+        (refused.code, refused.field.as_deref()),
+        (ErrorCode::InvalidBounds, Some("historyBytes"))
+    );
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_capture_that_asks_for_more_history_than_is_held_is_told_what_is_covered() {
+    for source in both() {
+        let world = World::new();
+        let _daemon = world.daemon();
+        let client = world.client();
+        let held = attach(&client, source).await;
+        world.injector(FAR).send(&frame(7, 53, 100)).unwrap();
+        tokio::time::sleep(Duration::from_millis(600)).await;
+        let asked = Capture {
+            pre_trigger_ms: 300_000,
+            ..capture("t", "", 500)
+        };
+        let running = start(&client, asked, world.path("f")).await.unwrap();
+        let started = running.started.clone();
+        let span = started.covered_from_ns - started.requested_from_ns;
+        assert!(span > 290_000_000_000, "{started:?}");
+        let opened = held.status().attached_at_ns;
+        assert!(
+            started.covered_from_ns.abs_diff(opened) < 2_000_000_000,
+            "{started:?}"
+        );
+        let (ended, packets) = running.ended().await;
+        assert_eq!(
+            (packets.len(), ended.balance.lost_history),
+            (1, 0),
+            "what was held is in the file"
+        );
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_feed_that_cannot_be_is_refused_by_field() {
+    let world = World::new();
+    let _daemon = world.daemon();
+    let client = world.client();
+    let ask = |interface: &str, tap_name: &str| trawl_control::Feed {
+        tap: tap(tap_name),
+        interface: interface.into(),
+    };
+    let namespace = File::open(format!("/run/netns/{}", world.namespace)).unwrap();
+    let refused = refusal(client.feed(ask("mirror0", "t"), &namespace).await);
+    assert_eq!(refused.code, ErrorCode::InterfaceUnavailable, "not attached");
+    let _held = attach(&client, node(NEAR)).await;
+    let refused = refusal(client.feed(ask("name-that-is-too-long", "t"), &namespace).await);
+    assert_eq!(
+        (refused.code, refused.field.as_deref()),
+        (ErrorCode::FeedFailed, Some("interface"))
+    );
+    let refused = refusal(client.feed(ask(FAR, "t"), &namespace).await);
+    assert_eq!(refused.code, ErrorCode::FeedFailed);
     assert!(
-        refused.message.contains("ethtool -L mq0 rx 1"),
+        refused.message.contains("exists in the analyzer"),
         "{}",
         refused.message
     );
-    world.shell("ethtool -L mq0 rx 1");
-    world
-        .client()
-        .attach(Attach {
-            history_bytes: None,
+    let no_namespace = File::open("/dev/null").unwrap();
+    let refused = refusal(client.feed(ask("mirror0", "t"), &no_namespace).await);
+    assert_eq!(refused.code, ErrorCode::FeedFailed);
+    assert!(
+        refused.message.contains("not a network namespace"),
+        "{}",
+        refused.message
+    );
+    assert!(
+        !world.shell("ip -o link").contains("trawlf"),
+        "nothing is left of what was refused"
+    );
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn sixty_four_captures_and_feeds_that_are_never_read_hold_up_nobody() {
+    let world = World::new();
+    let _daemon = world.daemon();
+    let client = world.client();
+    let _held = attach(&client, node(NEAR)).await;
+    let namespace = File::open(format!("/run/netns/{}", world.namespace)).unwrap();
+    let mut silent = Vec::new();
+    for i in 0..64 {
+        let connect = || async { UnixStream::connect(world.socket()).unwrap() };
+        let file = File::create_new(world.path(&format!("s{i}"))).unwrap();
+        let request = RequestBody::Capture(capture("t", "", 20_000));
+        silent.push(ask_and_never_read(connect().await, request, &file).await);
+        let request = RequestBody::Feed(trawl_control::Feed {
             tap: tap("t"),
-            source: mirror("mq0"),
-        })
+            interface: format!("slow{i}"),
+        });
+        silent.push(ask_and_never_read(connect().await, request, &namespace).await);
+    }
+    let began = std::time::Instant::now();
+    loop {
+        let status = client.status().await.unwrap();
+        let ours = status_of(&status.attachments, "t");
+        if ours.active_captures == 64 && ours.feeds.len() == 64 {
+            break;
+        }
+        assert!(
+            began.elapsed() < Duration::from_secs(30),
+            "{} captures",
+            ours.active_captures
+        );
+        tokio::time::sleep(Duration::from_millis(50)).await;
+    }
+    let asked = std::time::Instant::now();
+    client.status().await.unwrap();
+    assert!(asked.elapsed() < Duration::from_secs(1), "{:?}", asked.elapsed());
+    let refused = start(&client, capture("t", "", 500), world.path("one-more"))
         .await
-        .unwrap();
+        .map(|_| ())
+        .unwrap_err();
+    assert_eq!(refused.code, ErrorCode::TooManyCaptures);
+    drop(silent);
+    let began = std::time::Instant::now();
+    loop {
+        let status = client.status().await.unwrap();
+        let ours = status_of(&status.attachments, "t");
+        if ours.active_captures == 0 && ours.feeds.is_empty() {
+            break;
+        }
+        assert!(
+            began.elapsed() < Duration::from_secs(30),
+            "peers that hung up are let go"
+        );
+        tokio::time::sleep(Duration::from_millis(50)).await;
+    }
+    wait_until("the interfaces of the feeds are gone", || {
+        !world.shell("ip -o link").contains("trawlf")
+    });
+}
+
+async fn ask_and_never_read(stream: UnixStream, body: RequestBody, fd: &File) -> trawl_control::Connection {
+    stream.set_nonblocking(true).unwrap();
+    let stream = tokio::net::UnixStream::from_std(stream).unwrap();
+    let connection = trawl_control::Connection::of_client(stream);
+    let request = Request { version: 1, body };
+    let fd = std::os::fd::AsFd::as_fd(fd);
+    connection.send_with_fd(&request, fd).await.unwrap();
+    connection
 }
 
 #[tokio::test(flavor = "multi_thread")]

@@ -116,13 +116,40 @@ impl World {
     }
 
     pub fn daemon(&self) -> Daemon {
+        self.daemon_with(&[])
+    }
+
+    /// A daemon with more arguments.
+    pub fn daemon_with(&self, arguments: &[&str]) -> Daemon {
         let mut command = self.command(PROGRAM);
         command
             .arg("serve")
             .arg("--socket")
             .arg(self.socket())
-            .args(["--socket-group", "0"]);
+            .args(["--socket-group", "0"])
+            .args(arguments);
         self.wait_for_daemon(command)
+    }
+
+    /// Sends numbered frames at an even pace until it is dropped.
+    pub fn traffic(&self, per_second: u32) -> Traffic {
+        let far = self.injector(FAR);
+        let over = std::sync::Arc::new(std::sync::atomic::AtomicBool::new(false));
+        let stop = std::sync::Arc::clone(&over);
+        let thread = std::thread::spawn(move || {
+            let began = Instant::now();
+            for number in 0u32.. {
+                let due = began + Duration::from_secs(1) * number / per_second;
+                std::thread::sleep(due.saturating_duration_since(Instant::now()));
+                if stop.load(Ordering::Relaxed) {
+                    return number;
+                }
+                // A link that is down takes none; that is what some tests are about.
+                let _ = far.send(&frame(number, 53, 200));
+            }
+            unreachable!()
+        });
+        Traffic(over, Some(thread))
     }
 
     pub fn wait_for_daemon(&self, mut command: Command) -> Daemon {
@@ -176,6 +203,31 @@ impl Drop for World {
             .args(["netns", "del", &self.namespace])
             .status();
     }
+}
+
+/// A sender that goes on.
+pub struct Traffic(
+    std::sync::Arc<std::sync::atomic::AtomicBool>,
+    Option<std::thread::JoinHandle<u32>>,
+);
+
+impl Traffic {
+    /// Ends it; how many frames were offered.
+    pub fn stop(mut self) -> u32 {
+        self.0.store(true, Ordering::Relaxed);
+        self.1.take().unwrap().join().unwrap()
+    }
+}
+
+impl Drop for Traffic {
+    fn drop(&mut self) {
+        self.0.store(true, Ordering::Relaxed);
+    }
+}
+
+/// The number in a frame of [`frame`].
+pub fn sequence_of(packet: &Packet) -> u32 {
+    u32::from_be_bytes(packet.bytes[42..46].try_into().unwrap())
 }
 
 pub struct Daemon(pub Child);
@@ -331,12 +383,21 @@ pub async fn start(client: &Client, request: Capture, path: PathBuf) -> Result<R
 
 impl Running {
     /// The summary, checked against the file.
-    pub async fn ended(mut self) -> (Ended, Vec<Packet>) {
+    pub async fn ended(self) -> (Ended, Vec<Packet>) {
+        self.ended_with(1).await
+    }
+
+    /// The same of a file that had no room for its end.
+    pub async fn ended_without_statistics(self) -> (Ended, Vec<Packet>) {
+        self.ended_with(0).await
+    }
+
+    async fn ended_with(mut self, statistics: usize) -> (Ended, Vec<Packet>) {
         loop {
             match self.replies.next().await.unwrap() {
                 Some(Reply::Progress(_)) => {}
                 Some(Reply::Ended(ended)) => {
-                    let packets = check_file(&self.path, &ended);
+                    let packets = check_file(&self.path, &ended, statistics);
                     return (ended, packets);
                 }
                 other => panic!("{other:?}"),
@@ -354,6 +415,10 @@ pub struct Packet {
 
 /// The packets of a file, read by a reader that is not ours; the file must end with its statistics.
 pub fn packets_of(path: &Path) -> Vec<Packet> {
+    read(path, 1)
+}
+
+fn read(path: &Path, expected_statistics: usize) -> Vec<Packet> {
     let mut reader = PcapNgReader::new(File::open(path).unwrap()).unwrap();
     let (mut packets, mut statistics) = (Vec::new(), 0);
     while let Some(block) = reader.next_block() {
@@ -371,11 +436,11 @@ pub fn packets_of(path: &Path) -> Vec<Packet> {
             other => panic!("{other:?}"),
         }
     }
-    assert_eq!(statistics, 1);
+    assert_eq!(statistics, expected_statistics);
     packets
 }
 
-fn check_file(path: &Path, ended: &Ended) -> Vec<Packet> {
+fn check_file(path: &Path, ended: &Ended, statistics: usize) -> Vec<Packet> {
     use sha2::Digest;
     let bytes = std::fs::read(path).unwrap();
     assert_eq!(bytes.len() as u64, ended.bytes);
@@ -384,7 +449,7 @@ fn check_file(path: &Path, ended: &Ended) -> Vec<Packet> {
         .map(|b| format!("{b:02x}"))
         .collect();
     assert_eq!(hash, ended.sha256);
-    let packets = packets_of(path);
+    let packets = read(path, statistics);
     assert_eq!(packets.len() as u64, ended.packets);
     assert_eq!(packets.first().map(|p| p.stamp_ns), ended.first_packet_ns);
     assert_eq!(packets.last().map(|p| p.stamp_ns), ended.last_packet_ns);
@@ -422,6 +487,34 @@ pub fn frame(number: u32, port: u16, length: usize) -> Vec<u8> {
 /// The same frame with a VLAN tag.
 pub fn tagged(frame: &[u8], vlan: u16) -> Vec<u8> {
     [&frame[..12], &[0x81, 0], &vlan.to_be_bytes(), &frame[12..]].concat()
+}
+
+/// Looks until the attachment of tap `t` is as wanted.
+pub async fn wait_for(
+    client: &Client,
+    what: &str,
+    holds: impl Fn(&AttachmentStatus) -> bool,
+) -> AttachmentStatus {
+    let began = Instant::now();
+    loop {
+        let now = status_of(&client.status().await.unwrap().attachments, "t");
+        if holds(&now) {
+            return now;
+        }
+        assert!(
+            began.elapsed() < Duration::from_secs(10),
+            "waited in vain until {what}: {now:?}"
+        );
+        tokio::time::sleep(Duration::from_millis(20)).await;
+    }
+}
+
+/// XDP programs on an interface of the world.
+pub fn xdp_programs(world: &World) -> usize {
+    world
+        .shell(&format!("ip link show {NEAR}"))
+        .matches("prog/xdp")
+        .count()
 }
 
 pub fn status_of(status: &[AttachmentStatus], name: &str) -> AttachmentStatus {

@@ -1,10 +1,11 @@
-//! Our XDP program: stamps each frame and hands it to the AF_XDP socket of its queue (Linux 5.9 and later, for links).
+//! Our XDP program: counts and stamps each frame and hands it to the AF_XDP socket of its queue (Linux 5.9 and later, for links).
 //!
 //! Built from instructions, so that no compiler is needed where it runs, and attached by a link, so that it leaves
 //! with the last descriptor: a killed daemon leaves nothing behind. A frame that has no socket passes on.
 
+use std::ffi::CStr;
 use std::io;
-use std::os::fd::{AsFd, AsRawFd, BorrowedFd, FromRawFd, OwnedFd};
+use std::os::fd::{AsRawFd, BorrowedFd, FromRawFd, OwnedFd};
 
 use libxdp_sys as sys;
 use xsk_rs::config::XdpFlags;
@@ -40,8 +41,11 @@ mod code {
     pub const MOV_REG: u8 = 0xbf;
     pub const ADD_IMM: u8 = 0x07;
     pub const LOAD_U32: u8 = 0x61;
+    pub const LOAD_U64: u8 = 0x79;
+    pub const STORE_U32: u8 = 0x63;
     pub const STORE_U64: u8 = 0x7b;
     pub const LOAD_IMM64: u8 = 0x18;
+    pub const JUMP_EQUAL_IMM: u8 = 0x15;
     pub const JUMP_NOT_EQUAL_IMM: u8 = 0x55;
     pub const JUMP_GREATER_REG: u8 = 0x2d;
     pub const CALL: u8 = 0x85;
@@ -49,6 +53,7 @@ mod code {
 }
 
 mod helper {
+    pub const MAP_LOOKUP: i32 = 1;
     pub const KTIME_GET_NS: i32 = 5;
     pub const REDIRECT_MAP: i32 = 51;
     pub const XDP_ADJUST_META: i32 = 54;
@@ -63,6 +68,9 @@ mod context {
 
 const XDP_PASS: i32 = 2;
 const PSEUDO_MAP_FD: u8 = 1;
+/// As the kernel can be built for at most.
+const MOST_CPUS: usize = 8192;
+const HAS_FRAGMENTS: u32 = 1 << 5;
 
 const fn insn(code: u8, to: u8, from: u8, offset: i16, immediate: i32) -> Insn {
     Insn {
@@ -73,11 +81,35 @@ const fn insn(code: u8, to: u8, from: u8, offset: i16, immediate: i32) -> Insn {
     }
 }
 
-fn program(map: i32) -> Vec<Insn> {
+/// The address of a map in a register: two instructions.
+const fn load_map(to: u8, map: i32) -> [Insn; 2] {
+    [
+        insn(code::LOAD_IMM64, to, PSEUDO_MAP_FD, 0, map),
+        insn(0, 0, 0, 0, 0),
+    ]
+}
+
+fn program(sockets: i32, counts: i32) -> Vec<Insn> {
     let stamp = STAMP_BYTES as i32;
     let (magic_low, magic_high) = (STAMP_MAGIC as u32, (STAMP_MAGIC >> 32) as u32);
+    let [sockets, sockets_rest] = load_map(1, sockets);
+    let [counts, counts_rest] = load_map(1, counts);
     vec![
         insn(code::MOV_REG, 6, 1, 0, 0),
+        // Count the frame.
+        insn(code::LOAD_U32, 9, 6, context::RX_QUEUE_INDEX, 0),
+        insn(code::STORE_U32, 10, 9, -4, 0),
+        insn(code::MOV_REG, 2, 10, 0, 0),
+        insn(code::ADD_IMM, 2, 0, 0, -4),
+        counts,
+        counts_rest,
+        insn(code::CALL, 0, 0, 0, helper::MAP_LOOKUP),
+        insn(code::JUMP_EQUAL_IMM, 0, 0, 3, 0),
+        insn(code::LOAD_U64, 1, 0, 0, 0),
+        insn(code::ADD_IMM, 1, 0, 0, 1),
+        insn(code::STORE_U64, 0, 1, 0, 0),
+        // Stamp it.
+        insn(code::MOV_REG, 1, 6, 0, 0),
         insn(code::MOV_IMM, 2, 0, 0, -stamp),
         insn(code::CALL, 0, 0, 0, helper::XDP_ADJUST_META),
         insn(code::JUMP_NOT_EQUAL_IMM, 0, 0, 10, 0),
@@ -91,39 +123,67 @@ fn program(map: i32) -> Vec<Insn> {
         insn(code::LOAD_IMM64, 1, 0, 0, magic_low.cast_signed()),
         insn(0, 0, 0, 0, magic_high.cast_signed()),
         insn(code::STORE_U64, 7, 1, 8, 0),
-        insn(code::LOAD_U32, 2, 6, context::RX_QUEUE_INDEX, 0),
-        insn(code::LOAD_IMM64, 1, PSEUDO_MAP_FD, 0, map),
-        insn(0, 0, 0, 0, 0),
+        // Hand it over.
+        insn(code::MOV_REG, 2, 9, 0, 0),
+        sockets,
+        sockets_rest,
         insn(code::MOV_IMM, 3, 0, 0, XDP_PASS),
         insn(code::CALL, 0, 0, 0, helper::REDIRECT_MAP),
         insn(code::EXIT, 0, 0, 0, 0),
     ]
 }
 
+/// How often the program of an interface was called, per receive queue.
+#[derive(Debug)]
+pub(super) struct Counts {
+    map: OwnedFd,
+    cpus: usize,
+}
+
+impl Counts {
+    /// Frames of this queue since the program was loaded.
+    pub fn of(&self, queue: u32) -> io::Result<u64> {
+        let mut values = vec![0u64; self.cpus];
+        // SAFETY: the key has 4 bytes and the map gives 8 bytes per possible CPU, for which there is room.
+        let result = unsafe {
+            sys::bpf_map_lookup_elem(
+                self.map.as_raw_fd(),
+                std::ptr::from_ref(&queue).cast(),
+                values.as_mut_ptr().cast(),
+            )
+        };
+        if result < 0 {
+            return Err(io::Error::from_raw_os_error(-result));
+        }
+        Ok(values.iter().sum())
+    }
+}
+
 /// A loaded program with its map of sockets.
 #[derive(Debug)]
 pub(super) struct Redirect {
     program: OwnedFd,
-    map: OwnedFd,
+    sockets: OwnedFd,
+    counts: Counts,
 }
 
 impl Redirect {
-    /// Loads the program, for `queues` receive queues.
-    pub fn load(queues: u32) -> io::Result<Self> {
-        // SAFETY: the name is a C string; no options are a valid setting.
-        let map = unsafe {
-            sys::bpf_map_create(
-                sys::bpf_map_type_BPF_MAP_TYPE_XSKMAP,
-                c"trawl_sockets".as_ptr(),
-                4,
-                4,
-                queues,
-                std::ptr::null(),
-            )
-        };
-        let map = owned(map)?;
-        let code = program(map.as_raw_fd());
-        // SAFETY: strings are C strings, `code` has the layout of bpf_insn and lives through the call, no options.
+    /// Loads the program, for `queues` receive queues; `fragments` for frames of several buffers (Linux 6.6).
+    pub fn load(queues: u32, fragments: bool) -> io::Result<Self> {
+        let sockets = map(sys::bpf_map_type_BPF_MAP_TYPE_XSKMAP, c"trawl_sockets", 4, queues)?;
+        let counts = map(
+            sys::bpf_map_type_BPF_MAP_TYPE_PERCPU_ARRAY,
+            c"trawl_counts",
+            8,
+            queues,
+        )?;
+        let code = program(sockets.as_raw_fd(), counts.as_raw_fd());
+        // SAFETY: all-zero bytes are valid options, which are plain data.
+        let mut options: sys::bpf_prog_load_opts = unsafe { std::mem::zeroed() };
+        options.sz = size_of::<sys::bpf_prog_load_opts>();
+        options.prog_flags = if fragments { HAS_FRAGMENTS } else { 0 };
+        // SAFETY: strings are C strings, `code` has the layout of bpf_insn, and it and the options, which say their
+        // own size, live through the call.
         let program = unsafe {
             sys::bpf_prog_load(
                 sys::bpf_prog_type_BPF_PROG_TYPE_XDP,
@@ -131,13 +191,22 @@ impl Redirect {
                 c"Apache-2.0".as_ptr(),
                 code.as_ptr().cast(),
                 code.len(),
-                std::ptr::null_mut(),
+                &raw mut options,
             )
         };
         Ok(Self {
             program: owned(program)?,
-            map,
+            sockets,
+            counts: Counts {
+                map: counts,
+                cpus: possible_cpus(),
+            },
         })
+    }
+
+    /// What is left of it once it is attached and knows its sockets.
+    pub fn into_counts(self) -> Counts {
+        self.counts
     }
 
     /// Attaches the program; it stays as long as the returned link is open.
@@ -167,7 +236,7 @@ impl Redirect {
         // SAFETY: key and value are 4 bytes each, as the map was made, and live through the call.
         let result = unsafe {
             sys::bpf_map_update_elem(
-                self.map.as_fd().as_raw_fd(),
+                self.sockets.as_raw_fd(),
                 std::ptr::from_ref(&queue).cast(),
                 std::ptr::from_ref(&socket).cast(),
                 0,
@@ -179,6 +248,22 @@ impl Redirect {
             Ok(())
         }
     }
+}
+
+/// CPUs that may ever be there: for so many the kernel gives a value each.
+fn possible_cpus() -> usize {
+    let list = std::fs::read_to_string("/sys/devices/system/cpu/possible").unwrap_or_default();
+    let last = list
+        .trim()
+        .rsplit(['-', ','])
+        .next()
+        .and_then(|n| n.parse::<usize>().ok());
+    last.map_or(MOST_CPUS, |last| last + 1)
+}
+
+fn map(kind: sys::bpf_map_type, name: &CStr, value_bytes: u32, entries: u32) -> io::Result<OwnedFd> {
+    // SAFETY: the name is a C string; no options are a valid setting.
+    owned(unsafe { sys::bpf_map_create(kind, name.as_ptr(), 4, value_bytes, entries, std::ptr::null()) })
 }
 
 /// libbpf gives a descriptor or a negative errno.

@@ -11,6 +11,7 @@ use crate::interface::InterfaceName;
 const ETHTOOL_GSET: u32 = 1;
 const ETHTOOL_GFLAGS: u32 = 0x25;
 const ETHTOOL_SFLAGS: u32 = 0x26;
+const ETHTOOL_GRXRINGS: u32 = 0x2d;
 const ETHTOOL_GCHANNELS: u32 = 0x3c;
 const FLAG_RX_VLAN: u32 = 1 << 8;
 
@@ -59,6 +60,22 @@ pub fn link(name: &InterfaceName) -> io::Result<Option<Link>> {
         loopback,
         ethernet,
     }))
+}
+
+/// Largest packet in bytes, without the Ethernet header.
+///
+/// # Errors
+/// What the system says.
+pub fn mtu(name: &InterfaceName) -> io::Result<u32> {
+    let mut request = request(name);
+    ioctl(
+        query_socket()?.as_fd(),
+        libc::SIOCGIFMTU as libc::c_ulong,
+        &mut request,
+    )?;
+    // SAFETY: the kernel filled the MTU member for this request.
+    let mtu = unsafe { request.ifr_ifru.ifru_mtu };
+    Ok(mtu.max(0).cast_unsigned())
 }
 
 /// Whether the node itself has an address here: one of IPv4, or one of IPv6 that is not merely link-local, since
@@ -134,9 +151,30 @@ pub fn receive_queues(name: &InterfaceName) -> Option<(u32, &'static str)> {
         command: ETHTOOL_GCHANNELS,
         ..Channels::default()
     };
-    ethtool(name, &mut channels).ok()?;
-    let word = if channels.combined > 0 { "combined" } else { "rx" };
-    Some((channels.rx + channels.combined, word))
+    if ethtool(name, &mut channels).is_ok() {
+        let word = if channels.combined > 0 { "combined" } else { "rx" };
+        return Some((channels.rx + channels.combined, word));
+    }
+    receive_rings(name).map(|rings| (rings, "rx"))
+}
+
+/// The same question as drivers answer it that spread flows but have no channels.
+fn receive_rings(name: &InterfaceName) -> Option<u32> {
+    /// `struct ethtool_rxnfc`, and room for all of it.
+    #[repr(C)]
+    #[derive(Default)]
+    struct Classification {
+        command: u32,
+        flow_type: u32,
+        data: u64,
+        rest: [u64; 30],
+    }
+    let mut rings = Classification {
+        command: ETHTOOL_GRXRINGS,
+        ..Classification::default()
+    };
+    ethtool(name, &mut rings).ok()?;
+    u32::try_from(rings.data).ok()
 }
 
 /// Makes the NIC leave VLAN tags in the frames. `Ok` when they are there afterwards.
@@ -158,7 +196,7 @@ pub fn keep_vlan_tags(name: &InterfaceName) -> io::Result<()> {
     }
 }
 
-fn query_socket() -> io::Result<OwnedFd> {
+pub(super) fn query_socket() -> io::Result<OwnedFd> {
     Ok(socket_with(
         AddressFamily::UNIX,
         SocketType::DGRAM,
@@ -167,7 +205,7 @@ fn query_socket() -> io::Result<OwnedFd> {
     )?)
 }
 
-fn request(name: &InterfaceName) -> libc::ifreq {
+pub(super) fn request(name: &InterfaceName) -> libc::ifreq {
     // SAFETY: all-zero bytes are a valid ifreq, which is plain data.
     let mut request: libc::ifreq = unsafe { std::mem::zeroed() };
     for (to, from) in request.ifr_name.iter_mut().zip(name.as_str().bytes()) {

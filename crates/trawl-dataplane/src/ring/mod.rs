@@ -2,12 +2,62 @@
 
 mod bpf;
 pub mod device;
+pub(crate) mod ethtool;
+mod holds;
 pub mod inject;
+mod log;
 pub mod memory;
+mod nic_losses;
+pub(crate) mod send;
+#[cfg(test)]
+pub(crate) mod test_memory;
+mod timeline;
 pub mod tpacket;
 pub mod xdp;
 
 use std::io;
+use std::os::fd::OwnedFd;
+
+use trawl_control::CaptureMode;
+
+/// What may be chosen of a ring.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct RingOptions {
+    /// Memory for frames that stay after they were received, for all queues of the interface, in bytes. Rounded up
+    /// to what a queue needs at least.
+    pub history_bytes: u64,
+    /// AF_PACKET: sockets among which flows are spread, each served by a thread; 0 and 1 are one.
+    pub node_threads: u32,
+    /// AF_XDP: look into the driver for so many microseconds instead of waiting for its interrupt.
+    pub busy_poll_us: Option<u32>,
+}
+
+/// The receive queues of an interface.
+#[derive(Debug)]
+pub struct Opened<Q> {
+    /// What must live as long as the queues. Dropped first.
+    pub guard: Guard,
+    /// In the order of their numbers.
+    pub queues: Vec<Q>,
+    /// How frames arrive, as read back from the sockets.
+    pub mode: CaptureMode,
+    /// Why each better mode was refused, and what else is not as it should be.
+    pub refusals: Vec<String>,
+}
+
+/// The program's attachment and promiscuous mode: both end with their descriptors.
+#[derive(Debug)]
+pub struct Guard {
+    _descriptors: Vec<OwnedFd>,
+}
+
+impl Guard {
+    pub(crate) fn of(descriptors: impl IntoIterator<Item = OwnedFd>) -> Self {
+        Self {
+            _descriptors: descriptors.into_iter().collect(),
+        }
+    }
+}
 
 /// Why a ring could not be opened. Messages say what to do.
 #[derive(Debug, thiserror::Error)]
@@ -30,18 +80,6 @@ pub enum OpenError {
     /// Not something that carries Ethernet frames.
     #[error("interface {0} does not carry Ethernet frames; name an Ethernet interface")]
     NotEthernet(String),
-    /// More than one receive queue.
-    #[error(
-        "interface {interface} has {queues} receive queues and one is served; run: ethtool -L {interface} {how} 1"
-    )]
-    ManyQueues {
-        /// Interface name.
-        interface: String,
-        /// Receive queues in use.
-        queues: u32,
-        /// `combined` or `rx`.
-        how: &'static str,
-    },
     /// No way of receiving was accepted.
     #[error("interface {interface} cannot be opened by AF_XDP: {}", refusals.join("; "))]
     NoMode {

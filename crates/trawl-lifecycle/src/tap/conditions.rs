@@ -83,7 +83,11 @@ fn modes(f: &TapFacts<'_>, targets: &[String], interface: &str) -> Said {
         } else {
             String::new()
         };
-        words.push(format!("{node}/{interface}: {mode}{why}"));
+        let nic = match &note.nic[..] {
+            [] => String::new(),
+            wrong => format!(", NIC: {}", wrong.join(", ")),
+        };
+        words.push(format!("{node}/{interface}: {mode}{why}{nic}"));
     }
     let reason = if degraded {
         Reason::CaptureModeDegraded

@@ -78,6 +78,8 @@ pub struct SensorNote {
     pub mode: Option<String>,
     /// Why each better mode was refused.
     pub refusals: Vec<String>,
+    /// What is wrong with the NIC or its settings, each in a few words.
+    pub nic: Vec<String>,
     pub problem: Option<Problem>,
 }
 

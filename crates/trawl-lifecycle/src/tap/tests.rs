@@ -94,6 +94,7 @@ impl Bench {
             pod: "pod".into(),
             mode,
             refusals: vec![],
+            nic: vec![],
             problem: None,
         };
         Self {
@@ -445,6 +446,16 @@ fn a_mirror_below_zero_copy_is_told_with_its_reason_and_a_node_interface_is_not(
         "copy (zero-copy: EOPNOTSUPP)",
     );
     assert_eq!(phase(&d), TapPhase::Active, "the packets do arrive");
+
+    let mut bench = Bench::new();
+    bench.notes.get_mut("n1").unwrap().nic = vec!["gro on (right: off)".into()];
+    says(
+        &bench.decide(),
+        ConditionType::WorkloadReady,
+        "True",
+        Reason::WorkloadReady,
+        "n1/mirror0: zero-copy, NIC: gro on (right: off)",
+    );
 
     let mut bench = Bench::two_nodes();
     bench.notes.get_mut("n1").unwrap().mode = Some("af-packet".into());

@@ -229,6 +229,7 @@ impl Seen {
                         pod: note.pod,
                         mode: note.mode,
                         refusals: note.refusals,
+                        nic: note.nic,
                         problem,
                     },
                 ))

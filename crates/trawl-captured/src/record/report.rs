@@ -1,0 +1,133 @@
+//! What a recording says while it runs and when it is over.
+
+use std::io::{IsTerminal, Write, stderr};
+use std::time::{Duration, Instant};
+
+use tokio::time::{Interval, interval};
+use trawl_control::{LossBalance, StopReason};
+
+use super::Outcome;
+use crate::cli::RecordArgs;
+use crate::generate;
+use crate::quantity::{seconds, show};
+
+/// A line that is redrawn on a terminal every second, and a new one every five seconds in a pipe.
+pub(crate) struct Progress {
+    terminal: bool,
+    began: Instant,
+    ticks: Interval,
+}
+
+impl Progress {
+    pub async fn begin() -> Self {
+        let terminal = stderr().is_terminal();
+        let mut ticks = interval(Duration::from_secs(if terminal { 1 } else { 5 }));
+        ticks.tick().await;
+        Self {
+            terminal,
+            began: Instant::now(),
+            ticks,
+        }
+    }
+
+    pub async fn due(&mut self) {
+        self.ticks.tick().await;
+    }
+
+    pub fn show(&self, packets: u64, bytes: u64) {
+        let line = format!(
+            "{:>5.0} s  {packets} packets  {}",
+            self.began.elapsed().as_secs_f64(),
+            show(bytes)
+        );
+        if self.terminal {
+            eprint!("\r\x1b[K{line}");
+            let _ = stderr().flush();
+        } else {
+            eprintln!("{line}");
+        }
+    }
+
+    pub fn end(&self) {
+        if self.terminal {
+            eprintln!();
+        }
+    }
+}
+
+/// The last words, on standard output.
+pub(super) fn print(args: &RecordArgs, outcome: &Outcome) {
+    let ended = &outcome.ended;
+    let why = match ended.stop_reason {
+        StopReason::Duration => "the duration is over",
+        StopReason::Size => "the next packet would not have fitted into --max-size",
+        StopReason::Cancelled => "it was interrupted; the file is finished",
+        StopReason::Error => ended.message.as_deref().unwrap_or("of an error"),
+    };
+    let mut text = format!(
+        "{}: {} packets, {}\nended because {why}\n",
+        args.output.display(),
+        ended.packets,
+        show(ended.bytes)
+    );
+    if outcome.pre_asked_ns > 0 {
+        text += &before_the_trigger(outcome);
+    }
+    text += &balance(&ended.balance);
+    text += &format!("sha256 {}\n", ended.sha256);
+    let _ = generate::print(text.as_bytes());
+}
+
+fn before_the_trigger(outcome: &Outcome) -> String {
+    let (asked, covered) = (seconds(outcome.pre_asked_ns), seconds(outcome.pre_covered_ns));
+    if outcome.pre_covered_ns >= outcome.pre_asked_ns {
+        format!("begins {covered} before the trigger, as asked\n")
+    } else {
+        format!(
+            "begins {covered} before the trigger, not {asked}: no more was held; {}\n",
+            outcome.advice
+        )
+    }
+}
+
+fn balance(b: &LossBalance) -> String {
+    let measured = |n: Option<u64>| n.map_or("not measured".into(), |n| n.to_string());
+    let history = match b.lost_history {
+        0 => String::new(),
+        lost => format!(" + lost from the history {lost}"),
+    };
+    format!(
+        "seen {} = matched {} + filtered {}{history}; written {}, lost by the writer {}, lost in the ring {}, in the NIC {}\n",
+        b.seen,
+        b.matched,
+        b.filtered,
+        b.written,
+        b.lost_writer,
+        measured(b.lost_ring),
+        measured(b.lost_nic)
+    )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_balance_names_every_place_of_loss_and_what_was_not_measured() {
+        let b = LossBalance {
+            seen: 12,
+            matched: 7,
+            filtered: 3,
+            written: 6,
+            lost_writer: 1,
+            lost_history: 2,
+            lost_ring: Some(0),
+            lost_nic: None,
+        };
+        assert_eq!(
+            balance(&b),
+            "seen 12 = matched 7 + filtered 3 + lost from the history 2; written 6, lost by the writer 1, \
+             lost in the ring 0, in the NIC not measured\n"
+        );
+    }
+}
