@@ -15,6 +15,8 @@ use crate::quantity::seconds;
 pub(crate) struct Signals {
     interrupt: Signal,
     terminate: Signal,
+    /// The terminal went: what was recorded so far is worth as much as before.
+    hangup: Signal,
     user: Signal,
 }
 
@@ -23,13 +25,18 @@ impl Signals {
         Ok(Self {
             interrupt: signal(SignalKind::interrupt())?,
             terminate: signal(SignalKind::terminate())?,
+            hangup: signal(SignalKind::hangup())?,
             user: signal(SignalKind::user_defined1())?,
         })
     }
 
     /// Returns when the recording is to end.
     pub async fn stop(&mut self) {
-        tokio::select! { _ = self.interrupt.recv() => {}, _ = self.terminate.recv() => {} }
+        tokio::select! {
+            _ = self.interrupt.recv() => {}
+            _ = self.terminate.recv() => {}
+            _ = self.hangup.recv() => {}
+        }
     }
 
     /// Waits for the trigger; its moment in nanoseconds since the epoch. `filling` is how long packets have to be held
@@ -68,6 +75,7 @@ impl Signals {
             _ = self.user.recv() => return Ok(()),
             _ = self.interrupt.recv() => {}
             _ = self.terminate.recv() => {}
+            _ = self.hangup.recv() => {}
         }
         bail!("interrupted before the trigger; nothing was recorded")
     }

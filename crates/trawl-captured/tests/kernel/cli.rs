@@ -62,7 +62,7 @@ fn a_recording_that_waits_holds_what_comes_and_cuts_it_when_the_trigger_is_pulle
     use std::io::Write;
     for (arguments, key) in [(&["--node"][..], false), (&[], true)] {
         let world = World::new();
-        let base = ["--pre", "30s", "--wait", "--duration", "500ms", "-o", "f"];
+        let base = ["--pre", "30s", "--wait", "--duration", "3s", "-o", "f"];
         let mut recording = record(&world, &[arguments, &base].concat());
         recording.wait_for("waiting for the trigger");
         let far = world.injector(FAR);

@@ -326,3 +326,27 @@ async fn progress_comes_about_once_a_second_and_grows() {
         "{seen:?}"
     );
 }
+
+#[tokio::test(flavor = "multi_thread")]
+async fn the_status_of_many_taps_with_their_verdicts_arrives_whole() {
+    let world = World::new();
+    let _daemon = world.daemon_with(&["--history", "0"]);
+    let client = world.client();
+    let mut held = Vec::new();
+    for i in 0..24 {
+        let asked = Attach {
+            history_bytes: None,
+            tap: tap(&format!("t{i}")),
+            source: node(NEAR),
+        };
+        held.push(client.attach(asked).await.unwrap());
+    }
+    let status = client.status().await.unwrap();
+    let size = serde_json::to_vec(&status).unwrap().len();
+    assert!(
+        size > trawl_control::MAX_MESSAGE_BYTES,
+        "this test is about a long status, not {size} bytes"
+    );
+    assert_eq!(status.attachments.len(), 24);
+    assert!(status.attachments.iter().all(|a| !a.nic.is_empty()));
+}

@@ -110,14 +110,14 @@ fn recorded_beside_tcpdump_the_packets_are_the_same_in_the_same_order() {
 }
 
 #[test]
-fn ctrl_c_finishes_the_file_and_says_so() {
-    for arguments in [&["--node"][..], &[]] {
+fn ctrl_c_and_a_terminal_that_goes_away_finish_the_file_and_say_so() {
+    for (arguments, signal) in [(&["--node"][..], Signal::INT), (&[], Signal::HUP)] {
         let world = World::new();
         let child = record(&world, &[arguments, &["--duration", "1h", "-o", "f"]].concat());
         child.wait_for("recording near0");
         world.injector(FAR).send(&frame(1, 53, 100)).unwrap();
         std::thread::sleep(Duration::from_millis(300));
-        child.signal(Signal::INT);
+        child.signal(signal);
         let (code, said) = child.finish();
         assert_eq!(code, Some(0), "{said}");
         assert!(said.contains("interrupted; the file is finished"), "{said}");

@@ -131,11 +131,6 @@ impl World {
         self.wait_for_daemon(command)
     }
 
-    /// What the daemon has logged so far.
-    pub fn daemon_log(&self) -> String {
-        std::fs::read_to_string(self.path("daemon.log")).unwrap()
-    }
-
     /// Sends numbered frames at an even pace until it is dropped.
     pub fn traffic(&self, per_second: u32) -> Traffic {
         let far = self.injector(FAR);
