@@ -48,7 +48,7 @@ pub(crate) fn prepare(args: RecordArgs) -> anyhow::Result<Prepared> {
         eprintln!("warning: {warning}");
     }
     let mut options = OpenOptions::new();
-    let file = options.write(true).create_new(true).open(&args.output);
+    let file = options.read(true).write(true).create_new(true).open(&args.output);
     let file =
         file.with_context(|| format!("cannot create {}; it must not exist yet", args.output.display()))?;
     let prepared = Prepared { args, file, compiled };

@@ -33,7 +33,7 @@ pub(crate) struct Recording {
 #[derive(Debug)]
 pub(crate) enum Finish {
     /// captured finished the file and summed it up.
-    Ended(Ended),
+    Ended(Box<Ended>),
     /// captured went away or fell silent; the file is as it left it.
     Broken(String),
 }
@@ -204,7 +204,7 @@ async fn follow(
     loop {
         tokio::select! {
             reply = replies.next() => match reply {
-                Ok(Some(Reply::Ended(ended))) => return Finish::Ended(ended),
+                Ok(Some(Reply::Ended(ended))) => return Finish::Ended(Box::new(ended)),
                 Ok(Some(Reply::Progress(now))) => {
                     tracing::debug!(packets = now.packets, bytes = now.bytes, elapsed_ms = now.elapsed_ms, "capturing");
                 }

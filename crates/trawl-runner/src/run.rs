@@ -203,7 +203,7 @@ async fn examine(recording: &Recording, file: File, records: &Records) -> Result
             let end = End {
                 stop_reason: stop_reason(ended.stop_reason),
                 ended_at: timestamp(ended.ended_at_ns).unwrap_or_else(Timestamp::now),
-                summary: Some(ended.clone()),
+                summary: Some(ended.as_ref().clone()),
                 salvaged: false,
             };
             records.write(ended_record(&end, ended.packets, ended.bytes, &ended.sha256));

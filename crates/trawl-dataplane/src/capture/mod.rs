@@ -2,6 +2,7 @@
 
 pub(crate) mod blocks;
 pub(crate) mod losses;
+mod output;
 pub(crate) mod sink;
 pub(crate) mod statistics;
 pub(crate) mod window;

@@ -1,16 +1,16 @@
 //! One thread per capture: blocks to file and hash in the same pass, and the summary at the end.
 
+use std::collections::VecDeque;
 use std::fs::File;
-use std::io::Write;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::sync::mpsc::{Receiver, Sender, channel};
 
-use sha2::{Digest, Sha256};
 use trawl_control::{Ended, LossBalance, StopReason};
 
 use super::OnEnd;
 use super::blocks::{Blocks, Contents};
+use super::output::Output;
 use super::statistics::{self, Measured};
 use super::window::{Ending, Window};
 use crate::engine::stock::Returned;
@@ -55,12 +55,7 @@ pub(crate) fn start(job: Job) -> std::io::Result<Sender<Message>> {
             give_up_capabilities();
             let on_end = job.on_end;
             let writer = Writer {
-                output: Output {
-                    file: job.file,
-                    hash: Sha256::new(),
-                    good: 0,
-                    failure: None,
-                },
+                output: Output::new(job.file),
                 measured: job.measured,
                 window: job.window,
                 returns: job.returns,
@@ -84,34 +79,8 @@ fn give_up_capabilities() {
     let _ = rustix::thread::set_capabilities(None, sets);
 }
 
-/// The file, its hash, and how far both are.
-struct Output {
-    file: File,
-    hash: Sha256,
-    /// Bytes that are in the file for certain.
-    good: u64,
-    failure: Option<String>,
-}
-
-impl Output {
-    /// Writes whole blocks or, after a failure, nothing: the file never ends inside a block.
-    fn put(&mut self, bytes: &[u8]) -> bool {
-        if self.failure.is_some() {
-            return false;
-        }
-        if let Err(e) = self.file.write_all(bytes) {
-            self.failure = Some(format!(
-                "writing the output failed after {} bytes: {e}",
-                self.good
-            ));
-            let _ = self.file.set_len(self.good);
-            return false;
-        }
-        self.hash.update(bytes);
-        self.good += bytes.len() as u64;
-        true
-    }
-}
+/// Blocks that wait from which on the writer is behind.
+const BEHIND: usize = 4;
 
 struct Writer {
     output: Output,
@@ -125,16 +94,25 @@ struct Writer {
 
 impl Writer {
     fn run(mut self, header: &[u8], messages: &Receiver<Message>) -> Ended {
-        self.output.put(header);
+        self.output.put(header, false);
         self.report();
-        let mut parts = Vec::new();
+        let (mut parts, mut waiting) = (Vec::new(), VecDeque::new());
         while parts.len() < self.returns.len() {
-            match messages.recv() {
-                Ok(Message::Blocks(blocks)) => self.write(blocks),
+            waiting.extend(messages.try_iter());
+            let message = match waiting.pop_front() {
+                Some(message) => Ok(message),
+                None if self.output.owes() => {
+                    self.output.pay();
+                    continue;
+                }
+                None => messages.recv(),
+            };
+            match message {
+                Ok(Message::Blocks(blocks)) => self.write(blocks, waiting.len() >= BEHIND),
                 Ok(Message::Part(part)) => parts.push(part),
                 Err(_) => {
-                    let message = "a receive thread ended unexpectedly; attach the interface again";
-                    self.output.failure.get_or_insert_with(|| message.into());
+                    self.output
+                        .fail("a receive thread ended unexpectedly; attach the interface again");
                     break;
                 }
             }
@@ -142,10 +120,10 @@ impl Writer {
         self.finish(&parts)
     }
 
-    fn write(&mut self, blocks: Blocks) {
+    fn write(&mut self, blocks: Blocks, hurry: bool) {
         let contents = blocks.contents;
         let good = if blocks.held.is_empty() {
-            let good = self.output.put(&blocks.bytes);
+            let good = self.output.put(&blocks.bytes, hurry);
             self.give_back(blocks);
             good
         } else {
@@ -155,7 +133,7 @@ impl Writer {
                 self.gathered.extend_from_slice(part);
             }
             self.give_back(blocks);
-            self.output.put(&self.gathered)
+            self.output.put(&self.gathered, hurry)
         };
         if good {
             self.contents.add(contents);
@@ -172,10 +150,10 @@ impl Writer {
     fn report(&self) {
         let progress = &self.window.progress;
         progress.packets.store(self.contents.packets, Ordering::Relaxed);
-        progress.bytes.store(self.output.good, Ordering::Relaxed);
-        if let Some(failure) = &self.output.failure {
+        progress.bytes.store(self.output.length(), Ordering::Relaxed);
+        if let Some(failure) = self.output.failure() {
             self.window
-                .end_now(StopReason::Error, clock::realtime_ns(), Some(failure.clone()));
+                .end_now(StopReason::Error, clock::realtime_ns(), Some(failure.to_owned()));
         }
     }
 
@@ -185,28 +163,25 @@ impl Writer {
         let ended_at_ns = ending.at_ns.max(started_at_ns);
         let balance = self.balance(parts);
         let closing = statistics::block(self.measured, started_at_ns, ended_at_ns, &balance);
-        self.output.put(&closing);
+        self.output.put(&closing, false);
+        while self.output.owes() {
+            self.output.pay();
+        }
+        let failure = self.output.failure().map(str::to_owned);
         let Ending { reason, message, .. } = ending;
-        let output = self.output;
-        let failed = output.failure.is_some();
         Ended {
-            stop_reason: if failed { StopReason::Error } else { reason },
+            stop_reason: failure.as_ref().map_or(reason, |_| StopReason::Error),
             started_at_ns,
             ended_at_ns,
             packets: self.contents.packets,
-            bytes: output.good,
-            sha256: output
-                .hash
-                .finalize()
-                .iter()
-                .map(|b| format!("{b:02x}"))
-                .collect(),
+            bytes: self.output.length(),
+            sha256: self.output.finish(),
             first_packet_ns: self.contents.first_ns,
             last_packet_ns: self.contents.last_ns,
             truncated_packets: self.contents.truncated,
             balance,
             clock_source: parts.first().map_or("unknown", |p| p.clock_source).into(),
-            message: output.failure.or(message),
+            message: failure.or(message),
         }
     }
 

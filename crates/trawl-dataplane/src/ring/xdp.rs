@@ -21,8 +21,8 @@ use xsk_rs::config::BindFlags;
 
 use super::bpf::{Hook, Redirect};
 use super::device::{self, Link};
-use super::nic_losses::NicLosses;
 use super::ethtool::Ethtool;
+use super::nic_losses::NicLosses;
 use super::{Guard, OpenError, Opened, RingOptions, tpacket};
 use crate::interface::{InterfaceName, MirrorInterface};
 use plan::Plan;

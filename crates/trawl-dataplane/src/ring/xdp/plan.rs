@@ -17,6 +17,8 @@ const KIB: usize = 1024;
 const UNIT: usize = 128;
 /// Memory that stays with the kernel to receive into, for all queues.
 const RESERVE_BYTES: usize = 32 << 20;
+/// Buffers of all queues that are not saved on however small the history.
+const RESERVE_SMALL: usize = 8192;
 /// And at least so many buffers per queue: 4 ms at a million frames a second.
 const RESERVE_LEAST: usize = 4096;
 
@@ -50,8 +52,9 @@ impl Plan {
         let share = usize::try_from(history_bytes).unwrap_or(usize::MAX) / bytes / queues;
         let history = share.clamp(HISTORY_LEAST, u32::MAX as usize / 2);
         let reserve = RESERVE_BYTES / bytes / queues;
-        // A small history says that memory is dear.
-        let reserve = reserve.min(history).max(RESERVE_LEAST).next_power_of_two();
+        // A small history says that memory is dear, but a loss that a few MiB would have spared is dearer.
+        let reserve = reserve.min(history.max(RESERVE_SMALL / queues));
+        let reserve = reserve.max(RESERVE_LEAST).next_power_of_two();
         Self {
             bytes,
             several_buffers: frame > ONE_PAGE.min(room(4096)),
@@ -108,6 +111,6 @@ mod tests {
         let four = Plan::new(1500, "", 256 << 20, 4);
         assert_eq!((four.history, four.reserve), (32_768, 4_096));
         let tiny = Plan::new(1500, "", 0, 1);
-        assert_eq!((tiny.history, tiny.reserve), (4_096, 4_096));
+        assert_eq!((tiny.history, tiny.reserve), (4_096, 8_192));
     }
 }

@@ -4,9 +4,10 @@ use std::error::Error;
 use std::ffi::CString;
 use std::io;
 use std::num::NonZeroU32;
-use std::os::fd::{AsRawFd, BorrowedFd, RawFd};
+use std::os::fd::{AsRawFd, BorrowedFd, OwnedFd, RawFd};
 use std::ptr::NonNull;
 
+use rustix::event::{EventfdFlags, eventfd};
 use rustix::net::RecvFlags;
 use trawl_control::CaptureMode;
 use xsk_rs::config::{BindFlags, FrameSize, Interface, LibxdpFlags, QueueSize, SocketConfig, UmemConfig};
@@ -56,15 +57,17 @@ pub(super) struct Bound {
 /// Closes the kernel's socket although its memory, which has the same descriptor, lives on for those who read
 /// held frames: nobody can bind to the queue as long as the socket is there.
 #[derive(Debug)]
-pub(super) struct Closer(RawFd);
+pub(super) struct Closer {
+    socket: RawFd,
+    /// Comes in its place. Made in time: when it is needed there may be no descriptor left.
+    nothing: OwnedFd,
+}
 
 impl Drop for Closer {
     fn drop(&mut self) {
-        let Ok(null) = std::fs::File::open("/dev/null") else {
-            return;
-        };
-        // SAFETY: the memory still owns this descriptor and closes it in its turn; nothing asks the socket any more.
-        unsafe { libc::dup3(null.as_raw_fd(), self.0, libc::O_CLOEXEC) };
+        // SAFETY: the memory still owns the socket's descriptor and closes it in its turn; nobody asks the socket any
+        // more.
+        unsafe { libc::dup3(self.nothing.as_raw_fd(), self.socket, libc::O_CLOEXEC) };
     }
 }
 
@@ -161,7 +164,10 @@ impl Bound {
             set_option(fd, libc::SOL_SOCKET, libc::SO_BUSY_POLL, &microseconds)?;
             set_option(fd, libc::SOL_SOCKET, SO_BUSY_POLL_BUDGET, &BUSY_BUDGET)?;
         }
-        let closer = Closer(fd.as_raw_fd());
+        let closer = Closer {
+            socket: fd.as_raw_fd(),
+            nothing: eventfd(0, EventfdFlags::CLOEXEC)?,
+        };
         // SAFETY: the mapping lives as long as `umem`; a `Held` of this memory is only made of received buffers,
         // which go back to the kernel when it was given up.
         let memory = unsafe {
