@@ -234,3 +234,43 @@ async fn a_recorder_that_is_stopped_holds_up_nobody_and_still_gets_its_file() {
     assert_eq!(code, Some(0), "{said}");
     assert!(packets_of(&world.path("f")).len() > 300, "{said}");
 }
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_feed_that_cannot_go_on_says_why_and_leaves_nothing() {
+    let (world, analyzer) = (World::new(), World::new());
+    let _daemon = world.daemon();
+    let client = world.client();
+    let held = attach(&client, mirror(NEAR)).await;
+    let ends = || world.shell("ip -o link").matches("trawlf").count();
+    let reason = |error: ClientError| match error {
+        ClientError::Refused(refused) if refused.code == ErrorCode::FeedFailed => refused.message,
+        other => panic!("{other}"),
+    };
+    // The analyzer deletes its end.
+    let mut fed = client.feed(feed("mon0"), namespace_of(&analyzer)).await.unwrap();
+    assert_eq!(ends(), 1);
+    analyzer.ip(&["link", "del", "mon0"]);
+    let why = reason(fed.closed().await);
+    assert!(why.contains("was deleted"), "{why}");
+    // The interface that it copies from is made anew: the hold stays, the feed is asked for again.
+    let mut fed = client.feed(feed("mon0"), namespace_of(&analyzer)).await.unwrap();
+    world.ip(&["link", "del", NEAR]);
+    world.make_wire();
+    wait_for(&client, "it is open again", |s| {
+        s.problem.is_none() && s.ifindex != held.status().ifindex
+    })
+    .await;
+    let why = reason(fed.closed().await);
+    assert!(why.contains("opened anew"), "{why}");
+    let mut fed = client.feed(feed("mon1"), namespace_of(&analyzer)).await.unwrap();
+    world.injector(FAR).send(&frame(1, 53, 100)).unwrap();
+    wait_for(&client, "the copy went out", |s| {
+        s.feeds.iter().any(|f| f.packets == 1)
+    })
+    .await;
+    client.detach(tap("t")).await.unwrap();
+    let why = reason(fed.closed().await);
+    assert!(why.contains("detached"), "{why}");
+    wait_until("nothing is left", || ends() == 0);
+    assert!(!analyzer.shell("ip -o link").contains("mon"));
+}
