@@ -16,6 +16,7 @@ pub enum Area {
     Capture,
     Needle,
     Afpacket,
+    Ladder,
 }
 
 impl Area {
@@ -25,6 +26,7 @@ impl Area {
             Self::Capture => "capture",
             Self::Needle => "needle",
             Self::Afpacket => "afpacket",
+            Self::Ladder => "ladder",
         }
     }
 }
@@ -116,6 +118,7 @@ fn lines(arguments: &Arguments) -> Vec<Line> {
             time: Duration::from_secs_f64(arguments.seconds),
             filters: vec![],
             needle_every: 0,
+            kernel_first: false,
         },
         receivers: [peers(), vec![ours]].concat(),
         goal,
@@ -131,6 +134,8 @@ fn lines(arguments: &Arguments) -> Vec<Line> {
         Area::Afpacket => sizes
             .map(|size| line("all", size, Receiver::Tool(Tool::RecordNode), AFPACKET))
             .collect(),
+        // Not a matter of rows: see `ladder`.
+        Area::Ladder => vec![],
         Area::Needle => sizes
             .flat_map(|size| needles(&line("", size, Receiver::Captures, AFPACKET)))
             .collect(),

@@ -24,6 +24,8 @@ pub struct Case {
     pub filters: Vec<String>,
     /// Every how manieth frame the filters match; 0 when there are none.
     pub needle_every: u32,
+    /// Whether the kernel's receiving thread goes before the receiver.
+    pub kernel_first: bool,
 }
 
 /// Who receives.
@@ -149,7 +151,7 @@ fn watch(world: &World, captured: &Path, case: &Case) -> Outcome<Run> {
 
 /// Sends, and waits until the receivers have nothing more to do. Packets are counted by the caller.
 fn offer(world: &World, case: &Case, processes: &[u32]) -> Outcome<Run> {
-    let napi = world.settle_napi()?;
+    let napi = world.settle_napi(case.kernel_first)?;
     let work = || -> Outcome<u64> { processes.iter().map(|pid| run_time_ns(*pid)).sum() };
     let (process, kernel) = (work()?, run_time_ns(napi.as_raw_nonzero().get().cast_unsigned())?);
     let reached = world.reached()?;

@@ -110,7 +110,7 @@ fn verdict(against: &Against) -> String {
     )
 }
 
-pub fn write(rows: &[Row], conditions: &Conditions, arguments: &Arguments) -> Outcome<()> {
+pub fn write(rows: &impl Serialize, conditions: &Conditions, arguments: &Arguments) -> Outcome<()> {
     if let Some(directory) = arguments.output.parent() {
         std::fs::create_dir_all(directory)?;
     }
