@@ -159,10 +159,9 @@ impl Writer {
 
     fn finish(mut self, parts: &[Part]) -> Ended {
         let ending = self.window.ending();
-        let started_at_ns = self.window.start_ns().unwrap_or(ending.at_ns);
-        let ended_at_ns = ending.at_ns.max(started_at_ns);
+        let from_ns = self.window.start_ns().unwrap_or(ending.at_ns);
         let balance = self.balance(parts);
-        let closing = statistics::block(self.measured, started_at_ns, ended_at_ns, &balance);
+        let closing = statistics::block(self.measured, from_ns, ending.at_ns.max(from_ns), &balance);
         self.output.put(&closing, false);
         while self.output.owes() {
             self.output.pay();
@@ -171,8 +170,8 @@ impl Writer {
         let Ending { reason, message, .. } = ending;
         Ended {
             stop_reason: failure.as_ref().map_or(reason, |_| StopReason::Error),
-            started_at_ns,
-            ended_at_ns,
+            started_at_ns: self.window.begun_ns,
+            ended_at_ns: ending.at_ns.max(self.window.begun_ns),
             packets: self.contents.packets,
             bytes: self.output.length(),
             sha256: self.output.finish(),

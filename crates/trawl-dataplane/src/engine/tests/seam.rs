@@ -88,7 +88,7 @@ impl Harness {
 
     fn start(&mut self, number: u64, filter: usize, room: u64, from_ns: u64, end_ns: u64) {
         let (file, (done, ended)) = (empty_file(), channel());
-        let window = Arc::new(Window::new(number, end_ns, room, 0, 1));
+        let window = Arc::new(Window::new(number, (0, end_ns), room, 0, 1));
         let measured = Measured {
             ring: true,
             nic: false,
@@ -218,13 +218,19 @@ fn a_clock_that_is_set_back_ends_captures_with_what_they_have_and_begins_the_his
     h.turn();
     h.core.mind_clock(stamp(50));
     h.core.mind_clock(stamp(50) - 900_000_000);
-    assert!(!h.core.is_idle(), "a clock that is corrected a little ends nothing");
+    assert!(
+        !h.core.is_idle(),
+        "a clock that is corrected a little ends nothing"
+    );
     h.wire.send(10);
     h.core.mind_clock(stamp(50) - HOUR_NS);
     assert!(h.core.is_idle());
     let cut = h.captures.pop().unwrap();
     let ended = cut.ended.recv_timeout(Duration::from_secs(10)).expect("it ends");
-    assert_eq!((ended.stop_reason, ended.ended_at_ns), (StopReason::Error, stamp(50)));
+    assert_eq!(
+        (ended.stop_reason, ended.ended_at_ns),
+        (StopReason::Error, stamp(50))
+    );
     let message = ended.message.unwrap();
     assert!(message.contains("set back by 3600 s"), "{message}");
     let b = ended.balance;
