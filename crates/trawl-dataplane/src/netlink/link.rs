@@ -54,6 +54,8 @@ pub(crate) struct LinkFacts {
     pub rx_queues: Option<u32>,
     /// Frames that were too long or too short.
     pub length_errors: Option<u64>,
+    /// Frames that the NIC or its driver lost.
+    pub lost: Option<u64>,
     /// Number of the XDP program on it.
     pub xdp_program: Option<u32>,
 }
@@ -103,8 +105,6 @@ pub(crate) fn all(netlink: &mut Netlink) -> Result<Vec<LinkFacts>, Refusal> {
 }
 
 fn read(body: &[u8]) -> Option<LinkFacts> {
-    /// `rx_length_errors` in `rtnl_link_stats64`.
-    const LENGTH_ERRORS: usize = 10 * 8;
     let mut link = LinkFacts {
         index: word(body.get(4..)?)?,
         flags: word(body.get(8..)?)?,
@@ -122,8 +122,8 @@ fn read(body: &[u8]) -> Option<LinkFacts> {
             kind::PROMISCUITY => link.promiscuity = word(value),
             kind::RX_QUEUES => link.rx_queues = word(value),
             kind::STATISTICS => {
-                let at = value.get(LENGTH_ERRORS..).and_then(<[u8]>::first_chunk);
-                link.length_errors = at.map(|b| u64::from_ne_bytes(*b));
+                link.length_errors = counter(value, RX_LENGTH_ERRORS);
+                link.lost = lost(value);
             }
             kind::XDP => {
                 let mut inside = attributes(value);
@@ -140,6 +140,24 @@ fn read(body: &[u8]) -> Option<LinkFacts> {
     // An index in another namespace would be taken for an unrelated link of this one.
     link.lower = link.lower.filter(|_| !elsewhere);
     Some(link)
+}
+
+// Fields of `struct rtnl_link_stats64`, each a u64.
+const RX_LENGTH_ERRORS: usize = 10;
+const RX_OVER_ERRORS: usize = 11;
+const RX_FIFO_ERRORS: usize = 14;
+const RX_MISSED_ERRORS: usize = 15;
+
+fn counter(statistics: &[u8], field: usize) -> Option<u64> {
+    let bytes = statistics.get(8 * field..)?.first_chunk()?;
+    Some(u64::from_ne_bytes(*bytes))
+}
+
+/// Missed by the NIC, or over its buffers.
+fn lost(statistics: &[u8]) -> Option<u64> {
+    // Some drivers show one event as both, so that their sum would count it twice.
+    let overrun = counter(statistics, RX_FIFO_ERRORS)?.max(counter(statistics, RX_OVER_ERRORS)?);
+    counter(statistics, RX_MISSED_ERRORS)?.checked_add(overrun)
 }
 
 /// Who gave a link an address: of IPv4, or one of IPv6 that is not merely link-local. The greatest counts.
@@ -207,4 +225,37 @@ fn hops(mut bytes: &[u8]) -> impl Iterator<Item = u32> {
         bytes = bytes.get(length.max(8).next_multiple_of(4)..).unwrap_or_default();
         Some(index)
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Of netlink, before what the kernel says of the link.
+    const HEADER: usize = 16;
+
+    /// What a link with these counters answers, behind its name.
+    fn lost_in(missed: u64, fifo: u64, over: u64, fields: usize) -> Option<u64> {
+        let mut counters = [0; 25];
+        counters[RX_MISSED_ERRORS] = missed;
+        counters[RX_FIFO_ERRORS] = fifo;
+        counters[RX_OVER_ERRORS] = over;
+        let counters: Vec<u8> = counters.iter().flat_map(|n: &u64| n.to_ne_bytes()).collect();
+        let message = Message::new(GET_LINK, 0, &ifinfo(7, 0, 0)).text(kind::NAME, "eth0");
+        let message = message.attribute(kind::STATISTICS, &counters[..8 * fields]);
+        read(&message.finish()[HEADER..]).unwrap().lost
+    }
+
+    #[test]
+    fn what_a_driver_shows_twice_is_counted_once() {
+        assert_eq!(lost_in(5, 3, 3, 25), Some(8));
+        assert_eq!(lost_in(0, 0, 7, 25), Some(7));
+    }
+
+    #[test]
+    fn counters_that_are_not_there_are_unknown_and_not_zero() {
+        assert_eq!(lost_in(5, 3, 3, 15), None);
+        let silent = Message::new(GET_LINK, 0, &ifinfo(7, 0, 0)).finish();
+        assert_eq!(read(&silent[HEADER..]).unwrap().lost, None);
+    }
 }
