@@ -1,5 +1,5 @@
 //! What a driver can do for XDP, and its receive queues (`Documentation/netlink/specs/netdev.yaml`; features since
-//! Linux 6.3, queues since 6.9, their AF_XDP sockets since 6.13).
+//! Linux 6.3, queues since 6.9, their AF_XDP sockets since 6.15).
 
 use super::{Message, Netlink, Refusal, attributes, word};
 
@@ -32,7 +32,8 @@ pub(crate) struct XdpFacts {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct QueueFacts {
     pub queues: u32,
-    pub sockets: u32,
+    /// `None` when the kernel does not tell.
+    pub sockets: Option<u32>,
 }
 
 fn head(command: u8) -> [u8; 4] {
@@ -73,7 +74,7 @@ pub(crate) fn xdp(netlink: &mut Netlink, index: u32) -> Result<XdpFacts, Refusal
 pub(crate) fn queues(netlink: &mut Netlink, index: u32) -> Result<QueueFacts, Refusal> {
     let request = Message::list(family(netlink)?, &head(QUEUE_GET));
     let answers = netlink.ask(request.attribute(QUEUE_INDEX, &index.to_ne_bytes()))?;
-    let mut facts = QueueFacts::default();
+    let (mut facts, mut sockets) = (QueueFacts::default(), 0);
     for body in &answers {
         let (mut receive, mut socket) = (false, false);
         for (kind, value) in attributes(body.get(4..).unwrap_or_default()) {
@@ -81,7 +82,45 @@ pub(crate) fn queues(netlink: &mut Netlink, index: u32) -> Result<QueueFacts, Re
             socket |= kind == QUEUE_XSK;
         }
         facts.queues += u32::from(receive);
-        facts.sockets += u32::from(receive && socket);
+        sockets += u32::from(receive && socket);
     }
+    // A kernel that does not know the attribute leaves it out as one without sockets does.
+    facts.sockets = Some(sockets).filter(|n| *n > 0 || tells_sockets(&release()));
     Ok(facts)
+}
+
+fn release() -> String {
+    let system = rustix::system::uname();
+    system.release().to_string_lossy().into_owned()
+}
+
+/// Whether a kernel of this release tells which queues have an AF_XDP socket.
+fn tells_sockets(release: &str) -> bool {
+    const SINCE: (u32, u32) = (6, 15);
+    let mut numbers = release.split(|c: char| !c.is_ascii_digit()).map(str::parse);
+    match (numbers.next(), numbers.next()) {
+        (Some(Ok(major)), Some(Ok(minor))) => (major, minor) >= SINCE,
+        _ => false,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn no_socket_is_believed_only_of_kernels_that_would_tell_of_one() {
+        for (release, tells) in [
+            ("6.18.44-fc-v669", true),
+            ("6.15.0", true),
+            ("7.3.4+deb13-amd64", true),
+            ("6.14.11", false),
+            ("6.1.0-37-amd64", false),
+            ("5.15", false),
+            ("next", false),
+            ("", false),
+        ] {
+            assert_eq!(tells_sockets(release), tells, "{release}");
+        }
+    }
 }

@@ -48,6 +48,12 @@ impl Facts {
         }
     }
 
+    /// Whether it is captured by AF_XDP now.
+    pub(super) fn is_open(&self) -> Option<bool> {
+        let sockets = self.queues.as_ref().ok()?.sockets?;
+        Some(sockets > 0)
+    }
+
     /// What `ethtool -L` calls them.
     pub(super) fn queue_word(&self) -> &'static str {
         match &self.channels {

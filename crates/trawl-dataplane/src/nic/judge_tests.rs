@@ -44,7 +44,7 @@ fn fine() -> Facts {
         }),
         queues: Ok(QueueFacts {
             queues: 1,
-            sockets: 1,
+            sockets: Some(1),
         }),
         hash: Ok(Hash {
             function: 1,
@@ -142,7 +142,7 @@ fn each_setting_has_its_verdict_for_both_purposes_and_says_what_it_means() {
         features.retain(|f| f.name != name);
         features.push(feature(name, true, fixed));
     }
-    let cases: [Case; 31] = [
+    let cases: [Case; 32] = [
         (
             "gro",
             |f| on(f, "rx-gro", false),
@@ -203,7 +203,7 @@ fn each_setting_has_its_verdict_for_both_purposes_and_says_what_it_means() {
                 f.link.as_mut().unwrap().promiscuity = Some(0);
                 f.queues = Ok(QueueFacts {
                     queues: 1,
-                    sockets: 0,
+                    sockets: Some(0),
                 });
             },
             Good,
@@ -251,7 +251,7 @@ fn each_setting_has_its_verdict_for_both_purposes_and_says_what_it_means() {
             |f| {
                 f.queues = Ok(QueueFacts {
                     queues: 2,
-                    sockets: 1,
+                    sockets: Some(1),
                 })
             },
             Wrong,
@@ -263,7 +263,7 @@ fn each_setting_has_its_verdict_for_both_purposes_and_says_what_it_means() {
             |f| {
                 f.queues = Ok(QueueFacts {
                     queues: 2,
-                    sockets: 0,
+                    sockets: Some(0),
                 })
             },
             Good,
@@ -275,8 +275,20 @@ fn each_setting_has_its_verdict_for_both_purposes_and_says_what_it_means() {
             |f| {
                 f.queues = Ok(QueueFacts {
                     queues: 0,
-                    sockets: 0,
+                    sockets: Some(0),
                 })
+            },
+            Unknown,
+            Good,
+            "",
+        ),
+        (
+            "sockets",
+            |f| {
+                f.queues = Ok(QueueFacts {
+                    queues: 2,
+                    sockets: None,
+                });
             },
             Unknown,
             Good,
@@ -346,7 +358,7 @@ fn each_setting_has_its_verdict_for_both_purposes_and_says_what_it_means() {
                 f.link.as_mut().unwrap().promiscuity = Some(0);
                 f.queues = Err("no".into());
             },
-            Good,
+            Unknown,
             Good,
             "only frames for this node",
         ),

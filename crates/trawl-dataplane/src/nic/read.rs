@@ -22,7 +22,7 @@ pub(super) fn facts(name: &InterfaceName) -> Facts {
         name: name.to_string(),
         driver: ask(&tool, |t| t.driver(name)),
         channels: ask(&tool, |t| t.channels(name)),
-        queues: queues(driver::queues).map_err(|e| words(&e)),
+        queues: queues(driver::queues).map_err(|e| netdev_words(&e)),
         hash: ask(&tool, |t| t.hash(name)),
         fields: ask(&tool, |t| {
             let fields = |(word, flow)| t.hash_fields(name, flow).map(|bits| (word, bits));
@@ -31,7 +31,7 @@ pub(super) fn facts(name: &InterfaceName) -> Facts {
         features: ask(&tool, |t| t.features(name)),
         ring: ask(&tool, |t| t.ring(name)),
         stamping: ask(&tool, |t| t.stamping(name)),
-        xdp: generic(driver::xdp).map_err(|e| words(&e)),
+        xdp: generic(driver::xdp).map_err(|e| netdev_words(&e)),
         speed: device::speed(name),
         cpus: std::thread::available_parallelism().ok().map(|n| n.get() as u32),
         link: link.map_err(|e| words(&e)),
@@ -54,6 +54,14 @@ fn ask<T>(tool: &io::Result<Ethtool>, question: impl FnOnce(&Ethtool) -> io::Res
         }),
     };
     answer.map_err(|e| words(&e))
+}
+
+/// What the `netdev` family does not answer, the kernel does not know; drivers are not asked.
+fn netdev_words(refusal: &Refusal) -> String {
+    match refusal.errno {
+        libc::EOPNOTSUPP | libc::EINVAL => "this kernel does not tell".into(),
+        _ => words(refusal),
+    }
 }
 
 /// Why something could not be read, in words.

@@ -154,10 +154,9 @@ pub(super) fn vlan_filter(facts: &Facts, purpose: Purpose, attempts: &[Attempt])
     };
     let mut judged = toggle.judge(facts, purpose, attempts);
     let promiscuity = facts.link.as_ref().ok().and_then(|l| l.promiscuity);
-    let open = facts.queues.as_ref().is_ok_and(|q| q.sockets > 0);
     let passes = match (promiscuity, purpose) {
         (Some(1..), _) => Some("the filter is on, and promiscuous mode lets frames of all VLANs through"),
-        (Some(0), Purpose::Mirror) if !open => Some(
+        (Some(0), Purpose::Mirror) if facts.is_open() == Some(false) => Some(
             "the filter is on, and promiscuous mode, which captured turns on while the interface is attached, lets frames of all VLANs through",
         ),
         _ => None,

@@ -3,6 +3,7 @@
 use trawl_control::{NicState, NicVerdict};
 
 use super::{good_if, unknown, verdict};
+use crate::netlink::driver::QueueFacts;
 use crate::nic::Purpose;
 use crate::nic::facts::{Facts, is_symmetric};
 
@@ -72,16 +73,24 @@ pub(super) fn sockets(facts: &Facts, purpose: Purpose) -> NicVerdict {
             Some(wanted),
             "an interface that is down has no queues in use",
         ),
-        Ok(q) => {
-            let found = format!("{} of {} queues", q.sockets, q.queues);
-            let consequence = match q.sockets {
+        Ok(QueueFacts { sockets: None, .. }) => unknown(
+            "sockets",
+            Some(wanted),
+            "kernels before 6.15 do not tell which queues have an AF_XDP socket",
+        ),
+        Ok(QueueFacts {
+            queues,
+            sockets: Some(sockets),
+        }) => {
+            let found = format!("{sockets} of {queues} queues");
+            let consequence = match sockets {
                 0 => "no AF_XDP socket is open on it now; captured opens one per receive queue",
-                n if n == q.queues => "every receive queue is captured",
+                n if n == queues => "every receive queue is captured",
                 _ => {
                     "frames that come to a queue without a socket are not captured; attach it again, and see whether another program holds the other queues"
                 }
             };
-            let good = q.sockets == 0 || q.sockets == q.queues;
+            let good = *sockets == 0 || sockets == queues;
             verdict("sockets", found, Some(wanted), good_if(good), consequence)
         }
     }

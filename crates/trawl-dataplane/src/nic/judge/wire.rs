@@ -55,18 +55,21 @@ pub(super) fn promiscuity(facts: &Facts, purpose: Purpose) -> NicVerdict {
     let Some(count) = count else {
         return unknown("promiscuity", wanted, "this kernel does not tell");
     };
-    let captured = facts.queues.as_ref().is_ok_and(|q| q.sockets > 0);
-    let (state, consequence) = match (count, purpose) {
-        (1.., _) => (NicState::Good, "frames for all stations are let through"),
-        (0, Purpose::Node) => (
+    let (state, consequence) = match (count, purpose, facts.is_open()) {
+        (1.., ..) => (NicState::Good, "frames for all stations are let through"),
+        (0, Purpose::Node, _) => (
             NicState::Good,
             "only frames for this node are let through, unless a capture asks for promiscuous mode",
         ),
-        (0, Purpose::Mirror) if captured => (
+        (0, Purpose::Mirror, Some(true)) => (
             NicState::Wrong,
             "only frames for this node's own address are let through; attach it with promiscuous: true",
         ),
-        (0, Purpose::Mirror) => (
+        (0, Purpose::Mirror, None) => (
+            NicState::Unknown,
+            "only frames for this node's own address are let through now; whether the interface is attached, when this would be wrong, the kernel does not tell",
+        ),
+        (0, Purpose::Mirror, Some(false)) => (
             NicState::Good,
             "captured turns it on while the interface is attached; until then only frames for this node's own address are let through",
         ),
