@@ -274,3 +274,64 @@ async fn a_feed_that_cannot_go_on_says_why_and_leaves_nothing() {
     wait_until("nothing is left", || ends() == 0);
     assert!(!analyzer.shell("ip -o link").contains("mon"));
 }
+
+#[tokio::test(flavor = "multi_thread")]
+async fn words_that_nobody_reads_any_more_end_neither_a_recording_nor_a_daemon() {
+    let world = World::new();
+    let mut command = world.command(PROGRAM);
+    command
+        .args(["serve", "--socket-group", "0", "--socket"])
+        .arg(world.socket());
+    command
+        .env("RUST_LOG", "trace")
+        .stderr(std::process::Stdio::piped());
+    let mut daemon = Daemon(command.spawn().unwrap());
+    drop(daemon.0.stderr.take());
+    wait_until("the daemon listens", || {
+        std::os::unix::net::UnixStream::connect(world.socket()).is_ok()
+    });
+    let client = world.client();
+    for source in both() {
+        let _held = attach(&client, source).await;
+        let running = start(&client, capture("t", "", 1_000), world.path("f"))
+            .await
+            .unwrap();
+        world.injector(FAR).send(&frame(1, 53, 100)).unwrap();
+        assert_eq!(running.ended().await.1.len(), 1);
+        std::fs::remove_file(world.path("f")).unwrap();
+        client.detach(tap("t")).await.unwrap();
+    }
+    let mut command = world.command(PROGRAM);
+    command.args([
+        "record",
+        "--alone",
+        "-i",
+        NEAR,
+        "--pre",
+        "1s",
+        "--duration",
+        "1s",
+        "-o",
+    ]);
+    command.arg(world.path("g")).stderr(std::process::Stdio::piped());
+    let mut recording = command.stdout(std::process::Stdio::piped()).spawn().unwrap();
+    drop(recording.stderr.take());
+    drop(recording.stdout.take());
+    assert!(recording.wait().unwrap().success());
+    assert_eq!(packets_of(&world.path("g")).len(), 0);
+    // And watching ends when nobody looks.
+    let mut command = world.command(PROGRAM);
+    command
+        .args(["watch", "--interface", NEAR, "--node"])
+        .stdout(std::process::Stdio::piped());
+    let mut watching = command.spawn().unwrap();
+    drop(watching.stdout.take());
+    let began = Instant::now();
+    assert!(watching.wait().unwrap().success());
+    assert!(began.elapsed() < Duration::from_secs(8));
+    daemon.signal(Signal::HUP);
+    assert!(
+        daemon.0.wait().unwrap().success(),
+        "a terminal that goes stops it in order"
+    );
+}
