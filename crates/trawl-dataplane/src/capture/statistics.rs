@@ -11,16 +11,21 @@ pub(crate) struct Measured {
     pub nic: bool,
 }
 
-/// The block for a capture from `start_ns` to `end_ns`. Its length depends on `measured` alone, since room for it is
-/// kept from the beginning.
-pub(crate) fn block(measured: Measured, start_ns: u64, end_ns: u64, balance: &LossBalance) -> Vec<u8> {
+/// The block for a capture from `start_ns` to `end_ns`, stamped by this clock. Its length depends on `measured` alone,
+/// since room for it is kept from the beginning.
+pub(crate) fn block(
+    measured: Measured,
+    (start_ns, end_ns): (u64, u64),
+    balance: &LossBalance,
+    clock: &str,
+) -> Vec<u8> {
     let interface_dropped = balance.lost_nic.filter(|_| measured.nic);
     let os_dropped = balance.lost_ring.filter(|_| measured.ring);
     // A counter that failed meanwhile is left out, since 0 would be a claim; the comment fills its room.
     let absent = |wanted: bool, count: Option<u64>| usize::from(wanted && count.is_none()) * OPTION_BYTES;
     let room = absent(measured.nic, interface_dropped) + absent(measured.ring, os_dropped);
-    let length = words(&WIDEST).len() + room;
-    let comment = format!("{:length$}", words(balance));
+    let length = comment_of(&WIDEST, "").len() + CLOCK_BYTES + room;
+    let comment = format!("{:length$}", comment_of(balance, clock));
     pcapng::statistics(&Statistics {
         comment: &comment,
         start_ns,
@@ -35,7 +40,7 @@ pub(crate) fn block(measured: Measured, start_ns: u64, end_ns: u64, balance: &Lo
 
 /// Length of the block.
 pub(crate) fn length(measured: Measured) -> u64 {
-    block(measured, 0, 0, &WIDEST).len() as u64
+    block(measured, (0, 0), &WIDEST, "").len() as u64
 }
 
 /// A counter in the block: code, length, and eight bytes.
@@ -51,6 +56,14 @@ const WIDEST: LossBalance = LossBalance {
     lost_ring: Some(u64::MAX),
     lost_nic: Some(u64::MAX),
 };
+
+/// Bytes of the longest name of a clock.
+const CLOCK_BYTES: usize = 32;
+
+fn comment_of(balance: &LossBalance, clock: &str) -> String {
+    debug_assert!(clock.len() <= CLOCK_BYTES);
+    format!("{}; stamps: {clock:.CLOCK_BYTES$}", words(balance))
+}
 
 /// The balance as a sentence; absent is said to be absent.
 fn words(b: &LossBalance) -> String {
@@ -81,10 +94,12 @@ mod tests {
             let mut balance = WIDEST;
             balance.lost_ring = Some(0);
             balance.seen = 0;
-            assert_eq!(block(measured, 1, 2, &balance).len() as u64, length(measured));
+            let announced = length(measured);
+            let written = |b: &LossBalance| block(measured, (1, 2), b, "kernel-realtime").len() as u64;
+            assert_eq!(written(&balance), announced);
             balance.lost_nic = None;
             balance.lost_ring = None;
-            assert_eq!(block(measured, 1, 2, &balance).len() as u64, length(measured));
+            assert_eq!(written(&balance), announced);
         }
     }
 

@@ -161,7 +161,9 @@ impl Writer {
         let ending = self.window.ending();
         let from_ns = self.window.start_ns().unwrap_or(ending.at_ns);
         let balance = self.balance(parts);
-        let closing = statistics::block(self.measured, from_ns, ending.at_ns.max(from_ns), &balance);
+        let clock_source = parts.first().map_or("unknown", |p| p.clock_source);
+        let window = (from_ns, ending.at_ns.max(from_ns));
+        let closing = statistics::block(self.measured, window, &balance, clock_source);
         self.output.put(&closing, false);
         while self.output.owes() {
             self.output.pay();
@@ -179,7 +181,7 @@ impl Writer {
             last_packet_ns: self.contents.last_ns,
             truncated_packets: self.contents.truncated,
             balance,
-            clock_source: parts.first().map_or("unknown", |p| p.clock_source).into(),
+            clock_source: clock_source.into(),
             message: failure.or(message),
         }
     }
