@@ -55,16 +55,17 @@ pub(super) fn promiscuity(facts: &Facts, purpose: Purpose) -> NicVerdict {
     let Some(count) = count else {
         return unknown("promiscuity", wanted, "this kernel does not tell");
     };
+    let alone = format!(
+        "only frames for this node's own address are let through, and a program that is not captured has it open; end that program, or run: ip link set {} promisc on",
+        facts.name
+    );
     let (state, consequence) = match (count, purpose, facts.is_open()) {
         (1.., ..) => (NicState::Good, "frames for all stations are let through"),
         (0, Purpose::Node, _) => (
             NicState::Good,
             "only frames for this node are let through, unless a capture asks for promiscuous mode",
         ),
-        (0, Purpose::Mirror, Some(true)) => (
-            NicState::Wrong,
-            "only frames for this node's own address are let through; attach it with promiscuous: true",
-        ),
+        (0, Purpose::Mirror, Some(true)) => (NicState::Wrong, &*alone),
         (0, Purpose::Mirror, None) => (
             NicState::Unknown,
             "only frames for this node's own address are let through now; whether the interface is attached, when this would be wrong, the kernel does not tell",
