@@ -234,7 +234,8 @@ pub struct QueueStatus {
     /// Whether a frame has arrived in this mode.
     pub mode_proved: bool,
     pub counters: Counters,
-    /// Frames that the XDP program of this queue has seen, by its own count; absent for AF_PACKET.
+    /// Frames that came as far as the ring: counted by the XDP program of this queue, or by the kernel for AF_PACKET.
+    /// Absent when the count cannot be read.
     pub offered: Option<u64>,
     /// How often it stood still and was opened again.
     pub rebinds: u32,
