@@ -132,6 +132,44 @@ fn a_moment_in_the_past_is_found_to_the_frame() {
     on_both(&history(16 << 20), Sought);
 }
 
+struct BegunAnew;
+
+impl Law for BegunAnew {
+    fn holds(&self, world: &World, queue: &mut impl Queue) {
+        const BEFORE: u32 = 5_000;
+        const SENT: u32 = 60_000;
+        let mut behind = queue.end();
+        let first = receive_while(queue, world.send(0..BEFORE, 600));
+        assert_eq!(first, u64::from(BEFORE));
+        let mut held = Vec::new();
+        let mut at = Position::default();
+        queue.visit(&mut at, 100, &mut |f| {
+            let _ = f.hold(f.len(), &mut held);
+        });
+        let before = clock::realtime_ns();
+        queue.begin_anew();
+        assert_eq!(queue.history().packets, 0);
+        assert!(queue.history().complete_from_ns >= before);
+        assert_eq!((queue.seek(0), queue.newest_ns()), (queue.end(), None));
+        // Neither what is held nor what is free is lost to receiving.
+        let bytes: usize = held.iter().map(|h| queue.memory().bytes(h).len()).sum();
+        assert_eq!(bytes, held.len() * 600);
+        queue.take_back(&mut held);
+        let more = receive_while(queue, world.send(BEFORE..SENT, 600));
+        assert_eq!(more, u64::from(SENT - BEFORE));
+        assert_eq!(queue.losses().unwrap().ring, Some(0));
+        let (seen, overtaken) = rest(queue, &mut behind);
+        assert!(overtaken >= first);
+        let numbers: Vec<_> = seen.iter().map(|s| number_in(&s.bytes)).collect();
+        assert!(numbers == (overtaken as u32..SENT).collect::<Vec<_>>());
+    }
+}
+
+#[test]
+fn a_history_that_begins_anew_holds_nothing_from_before_and_receives_as_ever() {
+    on_both(&history(16 << 20), BegunAnew);
+}
+
 struct Tagged;
 
 impl Law for Tagged {
