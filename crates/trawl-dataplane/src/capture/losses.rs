@@ -4,8 +4,10 @@ use std::collections::VecDeque;
 
 use crate::queue::Losses;
 
-/// Samples kept: at five a second more than the longest time before a trigger that may be asked for.
-const MOST: usize = 2048;
+/// Samples kept, and the least time from one to the next but one, in nanoseconds: together more than the longest time
+/// before a trigger that may be asked for, however often a capture ends.
+const MOST: usize = 2 * 2048;
+const SPACING_NS: u64 = 150_000_000;
 
 /// Totals of a queue, each with the moment it was read, in nanoseconds since the epoch.
 #[derive(Debug)]
@@ -17,7 +19,10 @@ impl Samples {
     }
 
     pub fn add(&mut self, at_ns: u64, losses: Losses) {
-        if self.0.len() == MOST {
+        let last_but_one = self.0.len().checked_sub(2).and_then(|i| self.0.get(i));
+        if last_but_one.is_some_and(|(at, _)| at_ns.saturating_sub(*at) < SPACING_NS) {
+            self.0.pop_back();
+        } else if self.0.len() == MOST {
             self.0.pop_front();
         }
         self.0.push_back((at_ns, losses));
@@ -56,35 +61,58 @@ mod tests {
         }
     }
 
+    const SECOND: u64 = 1_000_000_000;
+
+    fn samples(totals: &[(u64, Losses)]) -> Samples {
+        let mut samples = Samples::new(totals[0].0 * SECOND, totals[0].1);
+        totals[1..]
+            .iter()
+            .for_each(|(at, losses)| samples.add(at * SECOND, *losses));
+        samples
+    }
+
+    fn lost(samples: &Samples, from: u64, to: u64) -> Option<u64> {
+        samples.between(from * SECOND, to * SECOND).ring
+    }
+
     #[test]
     fn a_window_in_the_past_gets_the_losses_of_its_time_rounded_outwards() {
-        let mut samples = Samples::new(100, ring(5));
-        samples.add(200, ring(7));
-        samples.add(300, ring(17));
-        samples.add(400, ring(37));
-        let lost = |from, to| samples.between(from, to).ring;
-        assert_eq!(lost(200, 300), Some(10));
-        assert_eq!(lost(250, 260), Some(10));
-        assert_eq!(lost(250, 301), Some(30));
+        let samples = samples(&[(10, ring(5)), (20, ring(7)), (30, ring(17)), (40, ring(37))]);
+        assert_eq!(lost(&samples, 20, 30), Some(10));
+        assert_eq!(lost(&samples, 25, 26), Some(10));
+        assert_eq!(lost(&samples, 25, 31), Some(30));
         assert_eq!(
-            lost(50, 150),
+            lost(&samples, 5, 15),
             Some(2),
             "before the first sample nothing is known to be lost"
         );
-        assert_eq!(lost(350, 900), Some(20));
-        assert_eq!(lost(500, 900), Some(0));
-        assert_eq!(samples.between(200, 300).nic, None, "not measured is not zero");
+        assert_eq!(lost(&samples, 35, 90), Some(20));
+        assert_eq!(lost(&samples, 50, 90), Some(0));
+        let nic = samples.between(20 * SECOND, 30 * SECOND).nic;
+        assert_eq!(nic, None, "not measured is not zero");
     }
 
     #[test]
     fn a_counter_that_began_anew_or_was_not_there_before_tells_nothing() {
-        let mut samples = Samples::new(100, ring(50));
-        samples.add(200, ring(3));
-        samples.add(300, Losses::default());
-        samples.add(400, ring(9));
-        assert_eq!(samples.between(100, 200).ring, None);
-        assert_eq!(samples.between(200, 300).ring, None);
-        assert_eq!(samples.between(300, 400).ring, None);
-        assert_eq!(samples.between(200, 400).ring, Some(6));
+        let samples = samples(&[
+            (10, ring(50)),
+            (20, ring(3)),
+            (30, Losses::default()),
+            (40, ring(9)),
+        ]);
+        assert_eq!(lost(&samples, 10, 20), None);
+        assert_eq!(lost(&samples, 20, 30), None);
+        assert_eq!(lost(&samples, 30, 40), None);
+        assert_eq!(lost(&samples, 20, 40), Some(6));
+    }
+
+    #[test]
+    fn captures_that_end_all_the_time_do_not_push_out_what_was_lost_five_minutes_ago() {
+        let mut samples = Samples::new(0, ring(0));
+        for millisecond in 1..=400_000 {
+            samples.add(millisecond * 1_000_000, ring(millisecond));
+        }
+        let lost = lost(&samples, 101, 400).unwrap();
+        assert!((299_000..299_400).contains(&lost), "{lost}");
     }
 }
