@@ -22,6 +22,8 @@ pub(crate) struct Count {
 #[derive(Debug)]
 pub(crate) struct Stall {
     moved: Option<Count>,
+    /// What had been counted before the ring at the last look.
+    before: u64,
     still: u32,
     patience: u32,
 }
@@ -47,6 +49,7 @@ impl Stall {
     fn with_patience(patience: u32) -> Self {
         Self {
             moved: None,
+            before: 0,
             still: 0,
             patience,
         }
@@ -59,6 +62,7 @@ impl Stall {
 
     /// Takes a count, once a second.
     pub fn look(&mut self, count: Count) -> Finding {
+        let more = count.before != std::mem::replace(&mut self.before, count.before);
         let Some(moved) = self.moved else {
             self.moved = Some(count);
             return Finding::Fine;
@@ -71,7 +75,8 @@ impl Stall {
             self.still = 0;
             return Finding::Fine;
         }
-        if count.before - moved.before < ENOUGH {
+        // The two counts are not read at the same moment: what one has more of may be what the other shows next time.
+        if count.before - moved.before < ENOUGH || !more {
             return Finding::Fine;
         }
         self.still += 1;
@@ -123,6 +128,20 @@ mod tests {
         let mut stall = Stall::default();
         let counts: Vec<_> = (0..20).map(|i| (100 + i.min(9), 7)).collect();
         assert!(looks(&mut stall, &counts).iter().all(|f| *f == Finding::Fine));
+    }
+
+    #[test]
+    fn a_count_that_was_read_late_is_no_stall_once_nothing_more_arrives() {
+        let mut stall = Stall::default();
+        let counts = [
+            (0, 0),
+            (1_000, 3_000),
+            (3_000, 3_000),
+            (3_000, 3_000),
+            (3_000, 3_000),
+            (3_000, 3_000),
+        ];
+        assert!(!looks(&mut stall, &counts).contains(&Finding::Stalled));
     }
 
     #[test]

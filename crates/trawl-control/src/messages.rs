@@ -401,9 +401,10 @@ pub struct LossBalance {
     pub matched: u64,
     pub filtered: u64,
     pub written: u64,
-    /// Matched, but the writer could not keep up or the size bound had been reached.
+    /// Matched, but the output failed or the size bound had been reached.
     pub lost_writer: u64,
-    /// Of the window, but its memory was needed again before the capture came to it.
+    /// Of the window, but its memory was needed again before the capture came to it: the window began where the history
+    /// did, or the writer could not keep up.
     #[serde(default)]
     pub lost_history: u64,
     pub lost_ring: Option<u64>,

@@ -377,6 +377,25 @@ fn the_pcap_file_crate_counts_the_same() {
     }
 }
 
+/// What captured writes of an interface with several receive queues: `epb_queue` at each packet, and statistics with
+/// the loss balance in words.
+#[test]
+fn options_behind_packets_and_statistics_in_words_change_no_count() {
+    for big in [false, true] {
+        let mut file = sample(big);
+        let words = [0, 400_000_000, 1, 5, 60].map(|w| file.u32(w)).concat();
+        let queue = file.u32(3);
+        let options = file.options(&[(6, &queue)]);
+        file = file.block(6, &[&words[..], &[9; 5], &[0; 3], &options].concat());
+        let words = [0, 400_000_000, 2].map(|w| file.u32(w)).concat();
+        let options = file.options(&[(1, b"seen 3 = matched 3  "), (4, &[0; 8])]);
+        file = file.block(5, &[words, options].concat());
+        for chunk in [1, 7, 4_096] {
+            assert_eq!(walk(&file.bytes, chunk).unwrap().packets, 3);
+        }
+    }
+}
+
 proptest! {
     #[test]
     fn no_bytes_make_the_walk_panic_or_count_beyond_the_file(bytes in proptest::collection::vec(any::<u8>(), 0..400)) {

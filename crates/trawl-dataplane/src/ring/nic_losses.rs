@@ -113,3 +113,56 @@ fn attribute(mut attributes: &[u8], wanted: u16) -> Option<&[u8]> {
         attributes = attributes.get(length.next_multiple_of(4)..)?;
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    /// An answer with one attribute before the counters.
+    fn answer(missed: u64, fifo: u64, over: u64) -> Vec<u8> {
+        let mut counters = vec![0u8; 25 * 8];
+        for (field, value) in [
+            (RX_MISSED_ERRORS, missed),
+            (RX_FIFO_ERRORS, fifo),
+            (RX_OVER_ERRORS, over),
+        ] {
+            counters[8 * field..8 * field + 8].copy_from_slice(&value.to_ne_bytes());
+        }
+        let mut answer = vec![0; ATTRIBUTES];
+        answer[4..6].copy_from_slice(&libc::RTM_NEWLINK.to_ne_bytes());
+        for (kind, value) in [(3, &b"eth0\0"[..]), (libc::IFLA_STATS64, &counters)] {
+            answer.extend((ATTRIBUTE_HEADER as u16 + value.len() as u16).to_ne_bytes());
+            answer.extend(kind.to_ne_bytes());
+            answer.extend(value);
+            answer.resize(answer.len().next_multiple_of(4), 0);
+        }
+        answer
+    }
+
+    #[test]
+    fn what_a_driver_shows_twice_is_counted_once() {
+        assert_eq!(lost(&answer(5, 3, 3)), Some(8));
+        assert_eq!(lost(&answer(0, 0, 7)), Some(7));
+    }
+
+    #[test]
+    fn no_counters_are_unknown_and_not_zero() {
+        let whole = answer(5, 3, 3);
+        assert_eq!(lost(&whole[..whole.len() - 100]), None);
+        assert_eq!(lost(&[]), None);
+    }
+
+    proptest! {
+        #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::default() })]
+
+        #[test]
+        fn no_answer_whatever_is_read_beyond_its_end(bytes in prop::collection::vec(any::<u8>(), 0..200), newlink: bool) {
+            let mut bytes = bytes;
+            if newlink && bytes.len() > 6 {
+                bytes[4..6].copy_from_slice(&libc::RTM_NEWLINK.to_ne_bytes());
+            }
+            let _ = lost(&bytes);
+        }
+    }
+}

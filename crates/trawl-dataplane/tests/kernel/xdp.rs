@@ -298,3 +298,19 @@ fn memory_is_what_the_budget_and_the_reserve_allow() {
     assert_eq!(queue.history().budget_bytes, 48 << 20);
     assert!((48 << 10..=80 << 10).contains(&resident), "{resident} KiB");
 }
+
+#[test]
+fn an_opening_waits_for_one_that_is_about_to_close() {
+    let _world = World::new();
+    let first = mirror(&history(0));
+    let closing = std::thread::spawn(move || {
+        std::thread::sleep(std::time::Duration::from_millis(700));
+        drop(first);
+    });
+    let second = mirror(&history(0));
+    assert_eq!((second.mode, second.refusals.len()), (CaptureMode::Copy, 1));
+    closing.join().unwrap();
+    // Of two that stay, the second is refused and says why.
+    let error = try_mirror(NEAR, &history(0)).unwrap_err().to_string();
+    assert!(error.contains("another program holds the interface"), "{error}");
+}
