@@ -9,6 +9,7 @@ use trawl_dataplane::nic::{self, Purpose};
 use trawl_dataplane::ring::device;
 
 use crate::cli::CheckArgs;
+use crate::tell::tell;
 use crate::{generate, privileges};
 
 const WRONG: u8 = 1;
@@ -32,11 +33,11 @@ pub(crate) fn run(args: &CheckArgs) -> anyhow::Result<ExitCode> {
     match device::link(name) {
         Ok(Some(_)) => {}
         Ok(None) => {
-            eprintln!("trawl-captured: interface {name} does not exist here; check the name with `ip link`");
+            tell!("trawl-captured: interface {name} does not exist here; check the name with `ip link`");
             return Ok(ExitCode::from(CANNOT_LOOK));
         }
         Err(e) => {
-            eprintln!("trawl-captured: cannot look at {name}: {e}{}", privileges::lack());
+            tell!("trawl-captured: cannot look at {name}: {e}{}", privileges::lack());
             return Ok(ExitCode::from(CANNOT_LOOK));
         }
     }

@@ -36,11 +36,14 @@ pub(crate) fn man(directory: Option<&Path>) -> anyhow::Result<ExitCode> {
 
 /// To standard output; a reader that saw enough (`| head`) is no failure.
 pub(crate) fn print(bytes: &[u8]) -> anyhow::Result<ExitCode> {
+    write(bytes).map(|_| ExitCode::SUCCESS)
+}
+
+/// To standard output. False when nobody reads it any more.
+pub(crate) fn write(bytes: &[u8]) -> anyhow::Result<bool> {
     let mut out = io::stdout().lock();
     match out.write_all(bytes).and_then(|()| out.flush()) {
-        Err(e) if e.kind() == io::ErrorKind::BrokenPipe => Ok(ExitCode::SUCCESS),
-        result => result
-            .context("cannot write to standard output")
-            .map(|()| ExitCode::SUCCESS),
+        Err(e) if e.kind() == io::ErrorKind::BrokenPipe => Ok(false),
+        result => result.context("cannot write to standard output").map(|()| true),
     }
 }

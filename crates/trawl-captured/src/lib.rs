@@ -18,6 +18,7 @@ mod serve;
 mod session;
 mod stall;
 mod status;
+mod tell;
 mod view;
 mod watch;
 

@@ -1,3 +1,4 @@
+use std::io::Write;
 use std::process::ExitCode;
 
 use clap::Parser;
@@ -6,7 +7,8 @@ fn main() -> ExitCode {
     match trawl_captured::run(trawl_captured::Cli::parse()) {
         Ok(code) => code,
         Err(error) => {
-            eprintln!("trawl-captured: {error:#}");
+            // Nobody may be there to read it.
+            let _ = writeln!(std::io::stderr(), "trawl-captured: {error:#}");
             ExitCode::from(1)
         }
     }

@@ -16,6 +16,7 @@ use trawl_dataplane::ring::device;
 use trawl_filter::Compiled;
 
 use crate::cli::RecordArgs;
+use crate::tell::tell;
 use crate::{daemon, open, privileges, watch};
 
 /// What stands before anything is opened.
@@ -42,10 +43,10 @@ pub(crate) fn prepare(args: RecordArgs) -> anyhow::Result<Prepared> {
     let compiled =
         open::compile(args.filter.as_deref().unwrap_or_default(), args.tunnels).context("--filter")?;
     for sentence in compiled.expansion.sentences() {
-        eprintln!("filter: {sentence}");
+        tell!("filter: {sentence}");
     }
     for warning in &compiled.warnings {
-        eprintln!("warning: {warning}");
+        tell!("warning: {warning}");
     }
     let mut options = OpenOptions::new();
     let file = options.read(true).write(true).create_new(true).open(&args.output);
@@ -96,7 +97,7 @@ fn remove(output: &Path) {
         .symlink_metadata()
         .is_ok_and(|m| m.is_file() && m.len() == 0);
     if empty && let Err(e) = std::fs::remove_file(output) {
-        eprintln!("note: {} stays, empty: {e}", output.display());
+        tell!("note: {} stays, empty: {e}", output.display());
     }
 }
 

@@ -40,6 +40,7 @@ pub(crate) async fn run(args: ServeArgs, bound: Bound) -> anyhow::Result<ExitCod
     clean_leftovers().await;
     let mut terminate = signal(SignalKind::terminate()).context("cannot wait for SIGTERM")?;
     let mut interrupt = signal(SignalKind::interrupt()).context("cannot wait for SIGINT")?;
+    let mut hangup = signal(SignalKind::hangup()).context("cannot wait for SIGHUP")?;
     let registry = Arc::new(Registry::new(open::ring_options(&args.ring)));
     let places = Arc::new(Semaphore::new(MAX_CONNECTIONS));
     let supervisor = tokio::spawn(supervise(Arc::clone(&registry)));
@@ -49,6 +50,7 @@ pub(crate) async fn run(args: ServeArgs, bound: Bound) -> anyhow::Result<ExitCod
         () = accept(&listener, &registry, &places) => {}
         _ = terminate.recv() => {}
         _ = interrupt.recv() => {}
+        _ = hangup.recv() => {}
     }
     tracing::info!("stopping: captures are finished, interfaces closed");
     drop(listener);
@@ -146,6 +148,8 @@ fn log_to_stderr() {
     let level = tracing_subscriber::EnvFilter::try_from_default_env().unwrap_or_else(|_| "info".into());
     let _ = tracing_subscriber::fmt()
         .json()
+        // Said on standard error as well, where a reader that went away would end the thread that says it.
+        .log_internal_errors(false)
         .with_env_filter(level)
         .with_writer(std::io::stderr)
         .try_init();

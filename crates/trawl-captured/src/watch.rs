@@ -14,6 +14,7 @@ use trawl_dataplane::clock;
 
 use crate::attachment::{Attachment, Inheritance, Need};
 use crate::cli::WatchArgs;
+use crate::tell::{self, tell};
 use crate::view::{self, Row};
 use crate::{daemon, generate, open};
 
@@ -31,6 +32,7 @@ enum Eye {
 pub(crate) async fn run(args: WatchArgs) -> anyhow::Result<ExitCode> {
     let mut interrupt = signal(SignalKind::interrupt())?;
     let mut terminate = signal(SignalKind::terminate())?;
+    let mut hangup = signal(SignalKind::hangup())?;
     let mut eye = open_eye(&args).await?;
     let screen = stdout().is_terminal() && !args.json;
     let (began, mut before) = (Instant::now(), HashMap::new());
@@ -47,6 +49,7 @@ pub(crate) async fn run(args: WatchArgs) -> anyhow::Result<ExitCode> {
             _ = ticks.tick() => {}
             _ = interrupt.recv() => break,
             _ = terminate.recv() => break,
+            _ = hangup.recv() => break,
             () = &mut over => break,
         }
         let statuses = eye.look(look).await?;
@@ -55,7 +58,9 @@ pub(crate) async fn run(args: WatchArgs) -> anyhow::Result<ExitCode> {
         if look == 0 && !screen {
             continue;
         }
-        show(&args, screen, &rows)?;
+        if !show(&args, screen, &rows)? {
+            break;
+        }
     }
     if let Eye::Own(attachment) = eye {
         tokio::task::spawn_blocking(move || attachment.shut("watching ended")).await?;
@@ -70,7 +75,7 @@ async fn open_eye(args: &WatchArgs) -> anyhow::Result<Eye> {
         return Ok(Eye::Daemon(client, None));
     };
     if let Some(found) = daemon::attachment_on(&client, name).await {
-        eprintln!(
+        tell!(
             "{name} is attached by the daemon, for tap {}; this is what it counts",
             found.tap.name
         );
@@ -121,7 +126,7 @@ impl Eye {
         let Self::Own(attachment) = self else {
             return Ok(vec![]);
         };
-        eprintln!("{why}");
+        tell::line(why);
         let (source, ring, inherited) = (
             attachment.source.clone(),
             attachment.ring,
@@ -156,7 +161,8 @@ fn rows(statuses: &[AttachmentStatus], before: &mut Before, now: Duration) -> Ve
     rows
 }
 
-fn show(args: &WatchArgs, screen: bool, rows: &[Row]) -> anyhow::Result<()> {
+/// False when nobody reads it any more.
+fn show(args: &WatchArgs, screen: bool, rows: &[Row]) -> anyhow::Result<bool> {
     let text = if args.json {
         let lines: Result<Vec<_>, _> = rows.iter().map(serde_json::to_string).collect();
         lines?.iter().map(|line| format!("{line}\n")).collect()
@@ -165,5 +171,5 @@ fn show(args: &WatchArgs, screen: bool, rows: &[Row]) -> anyhow::Result<()> {
     } else {
         view::lines(rows)
     };
-    generate::print(text.as_bytes()).map(drop)
+    generate::write(text.as_bytes())
 }

@@ -16,6 +16,7 @@ pub enum Area {
     Capture,
     Needle,
     Afpacket,
+    Ladder,
 }
 
 impl Area {
@@ -25,6 +26,7 @@ impl Area {
             Self::Capture => "capture",
             Self::Needle => "needle",
             Self::Afpacket => "afpacket",
+            Self::Ladder => "ladder",
         }
     }
 }
@@ -57,6 +59,8 @@ pub struct Row {
     /// Of the frames that the interface took off the wire.
     pub kept: f64,
     pub process_ns_each: f64,
+    /// With `sha256sum` of the file afterwards; captured has hashed while it wrote.
+    pub process_and_hash_ns_each: f64,
     pub process_and_kernel_ns_each: f64,
     /// Against the peer that is best at it; absent for peers.
     pub against_best: Option<Against>,
@@ -67,6 +71,7 @@ pub struct Row {
 pub struct Against {
     pub packets: f64,
     pub process_cpu: f64,
+    pub hashed_cpu: f64,
     pub all_cpu: f64,
     pub goal: Goal,
     pub packets_met: bool,
@@ -116,6 +121,7 @@ fn lines(arguments: &Arguments) -> Vec<Line> {
             time: Duration::from_secs_f64(arguments.seconds),
             filters: vec![],
             needle_every: 0,
+            kernel_first: false,
         },
         receivers: [peers(), vec![ours]].concat(),
         goal,
@@ -131,6 +137,8 @@ fn lines(arguments: &Arguments) -> Vec<Line> {
         Area::Afpacket => sizes
             .map(|size| line("all", size, Receiver::Tool(Tool::RecordNode), AFPACKET))
             .collect(),
+        // Not a matter of rows: see `ladder`.
+        Area::Ladder => vec![],
         Area::Needle => sizes
             .flat_map(|size| needles(&line("", size, Receiver::Captures, AFPACKET)))
             .collect(),
@@ -204,6 +212,7 @@ fn compare(line: &Line, runs: &[Vec<Run>]) -> Vec<Row> {
         packets_per_second: median(runs, Run::per_second),
         kept: median(runs, |r| r.received as f64 / r.reached.max(1) as f64),
         process_ns_each: median(runs, Run::process_ns_each),
+        process_and_hash_ns_each: median(runs, Run::process_and_hash_ns_each),
         process_and_kernel_ns_each: median(runs, Run::all_ns_each),
         against_best: None,
     };
@@ -220,6 +229,7 @@ fn compare(line: &Line, runs: &[Vec<Run>]) -> Vec<Row> {
         least(|r| r.process_ns_each),
         least(|r| r.process_and_kernel_ns_each),
     );
+    let hashed = least(|r| r.process_and_hash_ns_each);
     for (row, _) in rows
         .iter_mut()
         .zip(&line.receivers)
@@ -229,6 +239,7 @@ fn compare(line: &Line, runs: &[Vec<Run>]) -> Vec<Row> {
         row.against_best = Some(Against {
             packets,
             process_cpu,
+            hashed_cpu: row.process_and_hash_ns_each / hashed,
             all_cpu: row.process_and_kernel_ns_each / all,
             goal: line.goal,
             packets_met: packets >= line.goal.packets,

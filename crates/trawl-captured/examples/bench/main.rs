@@ -1,4 +1,4 @@
-//! `dev/bench watch|capture|needle|afpacket`: captured beside tcpdump, dumpcap and netsniff-ng, in interleaved rounds of
+//! `dev/bench watch|capture|needle|afpacket|ladder`: captured beside tcpdump, dumpcap and netsniff-ng, in interleaved rounds of
 //! one run.
 //!
 //! Live frames go through a veth pair whose receiving end has a NAPI thread of its own. That thread and the receiver share
@@ -7,6 +7,7 @@
 
 mod areas;
 mod daemon;
+mod ladder;
 mod measure;
 mod report;
 mod tools;
@@ -50,6 +51,11 @@ fn main() -> Outcome<()> {
     let world = world::World::new()?;
     let conditions = report::Conditions::now()?;
     conditions.print();
+    if arguments.area == areas::Area::Ladder {
+        let rungs = ladder::run(&arguments, &world)?;
+        ladder::print(&rungs);
+        return report::write(&rungs, &conditions, &arguments);
+    }
     let rows = areas::run(&arguments, &world)?;
     report::print(&rows, &arguments);
     report::write(&rows, &conditions, &arguments)

@@ -71,16 +71,16 @@ pub fn print(rows: &[Row], arguments: &Arguments) {
         arguments.rounds, arguments.seconds
     );
     println!(
-        "| bytes | what | receiver | offered kpps | reached kpps | kpps | kept | process CPU | with kernel's | to best peer | CPU | with kernel's | goals |"
+        "| bytes | what | receiver | offered kpps | reached kpps | kpps | kept | process CPU | with sha256sum | with kernel's | to best peer | CPU | with sha256sum | with kernel's | goals |"
     );
-    println!("|---|---|---|---|---|---|---|---|---|---|---|---|---|");
+    println!("|---|---|---|---|---|---|---|---|---|---|---|---|---|---|---|");
     for row in rows {
         let against = row
             .against_best
             .as_ref()
-            .map_or_else(|| "- | - | - | -".into(), verdict);
+            .map_or_else(|| "- | - | - | - | -".into(), verdict);
         println!(
-            "| {} | {} | {} | {:.0} | {:.0} | {:.0} | {:.0} % | {:.0} | {:.0} | {against} |",
+            "| {} | {} | {} | {:.0} | {:.0} | {:.0} | {:.0} % | {:.0} | {:.0} | {:.0} | {against} |",
             row.bytes,
             row.what,
             row.receiver,
@@ -89,6 +89,7 @@ pub fn print(rows: &[Row], arguments: &Arguments) {
             row.packets_per_second / 1e3,
             row.kept * 100.0,
             row.process_ns_each,
+            row.process_and_hash_ns_each,
             row.process_and_kernel_ns_each,
         );
     }
@@ -105,12 +106,12 @@ fn verdict(against: &Against) -> String {
         goals.push_str(&format!(", CPU <= {goal} {}", word(met)));
     }
     format!(
-        "**{:.2}** | {:.2} | {:.2} | {goals}",
-        against.packets, against.process_cpu, against.all_cpu
+        "**{:.2}** | {:.2} | {:.2} | {:.2} | {goals}",
+        against.packets, against.process_cpu, against.hashed_cpu, against.all_cpu
     )
 }
 
-pub fn write(rows: &[Row], conditions: &Conditions, arguments: &Arguments) -> Outcome<()> {
+pub fn write(rows: &impl Serialize, conditions: &Conditions, arguments: &Arguments) -> Outcome<()> {
     if let Some(directory) = arguments.output.parent() {
         std::fs::create_dir_all(directory)?;
     }

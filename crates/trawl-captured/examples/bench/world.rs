@@ -90,13 +90,19 @@ impl World {
         Err(format!("the kernel has no thread {name}*, so its work could not be counted").into())
     }
 
-    /// Puts the NAPI thread on the core of the receiver.
-    pub fn settle_napi(&self) -> Outcome<Pid> {
+    /// Puts the NAPI thread on the core of the receiver; `first` lets it run before the receiver whenever it has work, as an
+    /// interrupt would.
+    pub fn settle_napi(&self, first: bool) -> Outcome<Pid> {
         let thread = self.napi_thread()?;
         let mut cores = CpuSet::new();
         cores.set(RECEIVING);
         sched_setaffinity(Some(thread), &cores)?;
         rustix::process::setpriority_process(Some(thread), PRIORITY)?;
+        let policy = if first { ["--fifo", "1"] } else { ["--other", "0"] };
+        let number = thread.as_raw_nonzero().to_string();
+        run(Command::new("chrt")
+            .arg(policy[0])
+            .args(["--pid", policy[1], &number]))?;
         Ok(thread)
     }
 

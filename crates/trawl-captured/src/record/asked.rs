@@ -9,6 +9,7 @@ use super::report::Progress;
 use super::trigger::Signals;
 use super::{Outcome, Prepared, request};
 use crate::cli::RecordArgs;
+use crate::tell::tell;
 
 pub(super) async fn record(
     prepared: Prepared,
@@ -54,7 +55,7 @@ fn outcome(ended: Ended, started: &Started, trigger_ns: u64) -> Outcome {
 }
 
 fn announce(args: &RecordArgs, attachment: &AttachmentStatus) {
-    eprintln!(
+    tell!(
         "the daemon has {} attached ({}, tap {}) and records into {}; Ctrl-C ends it early",
         args.interface,
         attachment.mode.as_str(),
@@ -63,16 +64,16 @@ fn announce(args: &RecordArgs, attachment: &AttachmentStatus) {
     );
     let by_node = matches!(attachment.source, Source::NodeInterface(_));
     if args.node && !by_node {
-        eprintln!(
+        tell!(
             "note: it takes every frame away from the machine (AF_XDP), so beside it --node would see nothing"
         );
     } else if !args.node && by_node {
-        eprintln!(
+        tell!(
             "note: it listens beside the machine (AF_PACKET), as with --node; --alone opens the interface anew"
         );
     }
     if let Some(problem) = &attachment.problem {
-        eprintln!("note: {problem}");
+        tell!("note: {problem}");
     }
 }
 

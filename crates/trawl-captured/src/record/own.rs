@@ -16,6 +16,7 @@ use super::{Outcome, Prepared};
 use crate::attachment::{Attachment, Inheritance, Need};
 use crate::cli::RecordArgs;
 use crate::open::{self, APPLICATION};
+use crate::tell::tell;
 use crate::{daemon, watch};
 
 /// How often the interface is looked at while it is recorded.
@@ -45,7 +46,7 @@ pub(super) async fn record(prepared: Prepared) -> anyhow::Result<(RecordArgs, Ou
     let running = attachment
         .engine
         .capture(spec, file, Box::new(move |e| drop(on_end.send(e))))?;
-    eprintln!(
+    tell!(
         "recording {} ({}) into {}; Ctrl-C ends it early",
         args.interface,
         attachment.engine.mode().as_str(),
@@ -81,17 +82,17 @@ async fn open_interface(args: &RecordArgs) -> anyhow::Result<Attachment> {
 fn notes(attachment: &Attachment) {
     let status = attachment.status();
     for refusal in &status.mode_refusals {
-        eprintln!("note: {refusal}");
+        tell!("note: {refusal}");
     }
     if let Some(problem) = &status.problem {
-        eprintln!("note: {problem}; nothing arrives until then");
+        tell!("note: {problem}; nothing arrives until then");
     }
     for verdict in status
         .nic
         .iter()
         .filter(|v| v.state == trawl_control::NicState::Wrong)
     {
-        eprintln!("note: {}", verdict.consequence);
+        tell!("note: {}", verdict.consequence);
     }
 }
 

@@ -1,6 +1,6 @@
 //! What a recording says while it runs and when it is over.
 
-use std::io::{IsTerminal, Write, stderr};
+use std::io::{IsTerminal, stderr};
 use std::time::{Duration, Instant};
 
 use tokio::time::{Interval, interval};
@@ -10,6 +10,7 @@ use super::Outcome;
 use crate::cli::RecordArgs;
 use crate::generate;
 use crate::quantity::{seconds, show};
+use crate::tell;
 
 /// A line that is redrawn on a terminal every second, and a new one every five seconds in a pipe.
 pub(crate) struct Progress {
@@ -41,16 +42,15 @@ impl Progress {
             show(bytes)
         );
         if self.terminal {
-            eprint!("\r\x1b[K{line}");
-            let _ = stderr().flush();
+            tell::redraw(&line);
         } else {
-            eprintln!("{line}");
+            tell::line(&line);
         }
     }
 
     pub fn end(&self) {
         if self.terminal {
-            eprintln!();
+            tell::line("");
         }
     }
 }

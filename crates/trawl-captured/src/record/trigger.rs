@@ -10,6 +10,7 @@ use trawl_dataplane::clock;
 
 use crate::cli::RecordArgs;
 use crate::quantity::seconds;
+use crate::tell::tell;
 
 /// The signals that a recording listens to, from before it opens anything.
 pub(crate) struct Signals {
@@ -45,7 +46,7 @@ impl Signals {
         if args.wait {
             self.pulled(args).await?;
         } else if !filling.is_zero() {
-            eprintln!(
+            tell!(
                 "nothing from before is held, so packets are held from now on and the recording begins in {}",
                 seconds(filling.as_nanos() as u64)
             );
@@ -63,7 +64,7 @@ impl Signals {
         } else {
             ""
         };
-        eprintln!(
+        tell!(
             "waiting for the trigger: {key}kill -USR1 {}; the file will begin {} before it and end {} after it",
             std::process::id(),
             seconds(args.pre.as_nanos() as u64),
