@@ -1,6 +1,7 @@
 //! A capture: its checks, its replies, its end.
 
 use std::fs::File;
+use std::io::Seek;
 use std::os::fd::OwnedFd;
 use std::os::unix::fs::MetadataExt;
 use std::sync::Arc;
@@ -170,11 +171,15 @@ fn output(fd: Option<OwnedFd>) -> Result<File, ErrorReply> {
     if !flags.intersects(OFlags::WRONLY | OFlags::RDWR) || flags.contains(OFlags::PATH) {
         return fail("the output descriptor is not open for writing; open the file for writing");
     }
-    let file = File::from(fd);
+    let mut file = File::from(fd);
     match file.metadata() {
         Ok(m) if !m.is_file() => fail("the output is not a regular file; pass a regular file"),
         Ok(m) if m.size() != 0 => fail("the output file is not empty; pass a new file"),
-        Ok(_) => Ok(file),
+        // The peer shares the descriptor's position, and may have moved it.
+        Ok(_) => match file.rewind() {
+            Ok(()) => Ok(file),
+            Err(_) => fail("the output cannot be written from its beginning; pass a regular file"),
+        },
         Err(_) => fail("the output descriptor cannot be examined"),
     }
 }

@@ -314,8 +314,9 @@ pub struct Counters {
 pub struct Started {
     pub interface: String,
     pub mode: CaptureMode,
+    /// When the capture was begun, in nanoseconds since the epoch, as all moments here.
     pub started_at_ns: u64,
-    /// The start that was asked for, and the earliest moment that the file covers.
+    /// The start of the window that was asked for, and the earliest moment that the file covers.
     pub requested_from_ns: u64,
     pub covered_from_ns: u64,
     /// What was made of the filter; absent when everything is captured.
@@ -374,13 +375,15 @@ pub enum StopReason {
 #[serde(rename_all = "camelCase")]
 pub struct Ended {
     pub stop_reason: StopReason,
+    /// As in [`Started`].
     pub started_at_ns: u64,
+    /// The end of the window; when that had passed already, the moment of the start.
     pub ended_at_ns: u64,
     /// Packets in the file.
     pub packets: u64,
     /// Length of the file in bytes.
     pub bytes: u64,
-    /// Lower-case hex of the file's SHA-256, computed while it was written.
+    /// Lower-case hex of the file's SHA-256.
     pub sha256: String,
     pub first_packet_ns: Option<u64>,
     pub last_packet_ns: Option<u64>,

@@ -148,6 +148,10 @@ pub trait Queue: Send + 'static {
     /// whose frames are gone moves to the oldest one held.
     fn visit(&mut self, at: &mut Position, limit: u64, each: &mut impl FnMut(&Frame<'_>)) -> Visited;
 
+    /// Gives up the whole history, because the clock was set back: stamps from before and after cannot be compared.
+    /// From now on they follow the clock again. What is held of frames stays held.
+    fn begin_anew(&mut self);
+
     /// Takes back what was held of frames of this queue.
     fn take_back(&mut self, held: &mut Vec<Held>);
 

@@ -66,7 +66,7 @@ async fn the_window_is_as_long_as_asked_and_holds_every_packet_stamped_inside_it
         let inner = start(&client, capture("t", "udp", 1_000), world.path("inner"))
             .await
             .unwrap();
-        let start_ns = inner.started.started_at_ns;
+        let start_ns = inner.started.covered_from_ns;
         for i in 0..1500u32 {
             far.send(&frame(i, 53, 100)).unwrap();
             std::thread::sleep(Duration::from_millis(1));

@@ -35,7 +35,8 @@ impl Samples {
         let then = self.0.get(before.saturating_sub(1)).map(|(_, l)| *l);
         let then = then.unwrap_or_default();
         let until = self.0.get(after).map_or_else(|| self.now(), |(_, l)| *l);
-        let since = |now: Option<u64>, then: Option<u64>| now.map(|n| n.saturating_sub(then.unwrap_or(0)));
+        // A counter that went back, or was not there, tells nothing of the time between.
+        let since = |now: Option<u64>, then: Option<u64>| now?.checked_sub(then?);
         Losses {
             ring: since(until.ring, then.ring),
             nic: since(until.nic, then.nic),
@@ -73,5 +74,17 @@ mod tests {
         assert_eq!(lost(350, 900), Some(20));
         assert_eq!(lost(500, 900), Some(0));
         assert_eq!(samples.between(200, 300).nic, None, "not measured is not zero");
+    }
+
+    #[test]
+    fn a_counter_that_began_anew_or_was_not_there_before_tells_nothing() {
+        let mut samples = Samples::new(100, ring(50));
+        samples.add(200, ring(3));
+        samples.add(300, Losses::default());
+        samples.add(400, ring(9));
+        assert_eq!(samples.between(100, 200).ring, None);
+        assert_eq!(samples.between(200, 300).ring, None);
+        assert_eq!(samples.between(300, 400).ring, None);
+        assert_eq!(samples.between(200, 400).ring, Some(6));
     }
 }

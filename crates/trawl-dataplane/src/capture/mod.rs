@@ -73,9 +73,9 @@ impl CaptureSpec {
 pub struct Running {
     /// Names it towards [`crate::Engine::cancel`].
     pub id: u64,
-    /// First nanosecond of what the file covers; the same as `covered_from_ns`.
+    /// When the capture was begun, in nanoseconds since the epoch.
     pub started_at_ns: u64,
-    /// The start that was asked for, in nanoseconds since the epoch.
+    /// The start of the window that was asked for.
     pub requested_from_ns: u64,
     /// The earliest moment that the file covers: the requested one, or as far back as the history reached.
     pub covered_from_ns: u64,

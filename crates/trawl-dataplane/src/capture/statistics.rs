@@ -14,7 +14,12 @@ pub(crate) struct Measured {
 /// The block for a capture from `start_ns` to `end_ns`. Its length depends on `measured` alone, since room for it is
 /// kept from the beginning.
 pub(crate) fn block(measured: Measured, start_ns: u64, end_ns: u64, balance: &LossBalance) -> Vec<u8> {
-    let length = words(&WIDEST).len();
+    let interface_dropped = balance.lost_nic.filter(|_| measured.nic);
+    let os_dropped = balance.lost_ring.filter(|_| measured.ring);
+    // A counter that failed meanwhile is left out, since 0 would be a claim; the comment fills its room.
+    let absent = |wanted: bool, count: Option<u64>| usize::from(wanted && count.is_none()) * OPTION_BYTES;
+    let room = absent(measured.nic, interface_dropped) + absent(measured.ring, os_dropped);
+    let length = words(&WIDEST).len() + room;
     let comment = format!("{:length$}", words(balance));
     pcapng::statistics(&Statistics {
         comment: &comment,
@@ -23,15 +28,18 @@ pub(crate) fn block(measured: Measured, start_ns: u64, end_ns: u64, balance: &Lo
         received: balance.seen.saturating_add(balance.lost_ring.unwrap_or(0)),
         accepted: balance.matched,
         delivered: balance.written,
-        interface_dropped: measured.nic.then(|| balance.lost_nic.unwrap_or(0)),
-        os_dropped: measured.ring.then(|| balance.lost_ring.unwrap_or(0)),
+        interface_dropped,
+        os_dropped,
     })
 }
 
 /// Length of the block.
 pub(crate) fn length(measured: Measured) -> u64 {
-    block(measured, 0, 0, &LossBalance::default()).len() as u64
+    block(measured, 0, 0, &WIDEST).len() as u64
 }
+
+/// A counter in the block: code, length, and eight bytes.
+const OPTION_BYTES: usize = 12;
 
 const WIDEST: LossBalance = LossBalance {
     seen: u64::MAX,

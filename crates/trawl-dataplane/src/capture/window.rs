@@ -25,6 +25,8 @@ pub(crate) struct Ending {
 #[derive(Debug)]
 pub(crate) struct Window {
     pub id: u64,
+    /// When the capture was begun.
+    pub begun_ns: u64,
     /// 0 until all receive threads have said how far back they reach.
     start_ns: AtomicU64,
     /// Moves forward in time never, backward when the capture is cancelled.
@@ -43,9 +45,11 @@ pub(crate) struct Window {
 }
 
 impl Window {
-    pub fn new(id: u64, end_ns: u64, room: u64, snaplen: u32, queues: usize) -> Self {
+    /// A window that is not open yet: it was asked for at one moment and closes at the other.
+    pub fn new(id: u64, (begun_ns, end_ns): (u64, u64), room: u64, snaplen: u32, queues: usize) -> Self {
         Self {
             id,
+            begun_ns,
             start_ns: AtomicU64::new(0),
             end_ns: AtomicU64::new(end_ns),
             room,
@@ -141,7 +145,7 @@ mod tests {
     #[test]
     fn room_is_given_to_the_last_byte_and_not_one_further() {
         for queues in [1, 2] {
-            let window = Window::new(1, 100, 300, 0, queues);
+            let window = Window::new(1, (0, 100), 300, 0, queues);
             assert!(window.reserve(200));
             assert!(!window.reserve(101));
             assert!(window.reserve(100));
@@ -151,7 +155,7 @@ mod tests {
 
     #[test]
     fn the_first_reason_stays() {
-        let window = Window::new(1, 100, 300, 0, 1);
+        let window = Window::new(1, (0, 100), 300, 0, 1);
         assert_eq!(window.ending().reason, StopReason::Duration);
         window.end_now(StopReason::Size, 50, None);
         window.cut(StopReason::Cancelled, 60, None);
@@ -163,7 +167,7 @@ mod tests {
 
     #[test]
     fn a_cut_never_makes_a_window_longer() {
-        let window = Window::new(1, 100, 300, 0, 1);
+        let window = Window::new(1, (0, 100), 300, 0, 1);
         window.cut(StopReason::Cancelled, 160, None);
         assert_eq!(window.end_ns(), 100);
     }

@@ -159,10 +159,9 @@ impl Writer {
 
     fn finish(mut self, parts: &[Part]) -> Ended {
         let ending = self.window.ending();
-        let started_at_ns = self.window.start_ns().unwrap_or(ending.at_ns);
-        let ended_at_ns = ending.at_ns.max(started_at_ns);
+        let from_ns = self.window.start_ns().unwrap_or(ending.at_ns);
         let balance = self.balance(parts);
-        let closing = statistics::block(self.measured, started_at_ns, ended_at_ns, &balance);
+        let closing = statistics::block(self.measured, from_ns, ending.at_ns.max(from_ns), &balance);
         self.output.put(&closing, false);
         while self.output.owes() {
             self.output.pay();
@@ -171,8 +170,8 @@ impl Writer {
         let Ending { reason, message, .. } = ending;
         Ended {
             stop_reason: failure.as_ref().map_or(reason, |_| StopReason::Error),
-            started_at_ns,
-            ended_at_ns,
+            started_at_ns: self.window.begun_ns,
+            ended_at_ns: ending.at_ns.max(self.window.begun_ns),
             packets: self.contents.packets,
             bytes: self.output.length(),
             sha256: self.output.finish(),
@@ -187,8 +186,10 @@ impl Writer {
 
     fn balance(&self, parts: &[Part]) -> LossBalance {
         let sum = |of: fn(&Part) -> u64| parts.iter().map(of).sum::<u64>();
-        let measured =
-            |yes: bool, of: fn(&Part) -> Option<u64>| yes.then(|| parts.iter().filter_map(of).sum::<u64>());
+        // All queues must tell of their rings; the one NIC is told of by one of them.
+        let all = parts.len() == self.returns.len();
+        let ring = parts.iter().map(|p| p.losses.ring).sum::<Option<u64>>();
+        let nic = parts.iter().find_map(|p| p.losses.nic);
         let written = self.contents.packets;
         // A receive thread that died took its counts along; what it delivered was seen for certain.
         let matched = sum(|p| p.matched).max(written);
@@ -201,8 +202,8 @@ impl Writer {
             written,
             lost_writer: matched - written,
             lost_history,
-            lost_ring: measured(self.measured.ring, |p| p.losses.ring),
-            lost_nic: measured(self.measured.nic, |p| p.losses.nic),
+            lost_ring: ring.filter(|_| all && self.measured.ring),
+            lost_nic: nic.filter(|_| self.measured.nic),
         };
         debug_assert!(balance.adds_up(), "{balance:?}");
         balance

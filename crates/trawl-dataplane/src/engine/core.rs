@@ -30,6 +30,8 @@ const WAITING: Duration = Duration::from_micros(500);
 const TICK_NS: u64 = 200_000_000;
 /// A window whose frames kept coming without stamps ends this long after its end all the same.
 const OVERDUE_NS: u64 = 2_000_000_000;
+/// A clock that is set back by less stands still as long, for stamps; by more, everything begins anew.
+const SET_BACK_NS: u64 = 1_000_000_000;
 /// What a capture in the past catches up with in one turn, beside twice of what arrived in it.
 const SLICE: u64 = 512;
 
@@ -63,6 +65,8 @@ pub(crate) struct Core<Q> {
     feeds: Vec<FeedSink>,
     samples: Samples,
     ticked_ns: u64,
+    /// The latest moment that the clock has shown.
+    latest_ns: u64,
     /// Something is wrong until frames arrive again.
     troubled: bool,
 }
@@ -90,6 +94,7 @@ impl<Q: Queue> Core<Q> {
             walkers: Vec::new(),
             feeds: Vec::new(),
             ticked_ns: 0,
+            latest_ns: 0,
             troubled: false,
         }
     }
@@ -110,6 +115,7 @@ impl<Q: Queue> Core<Q> {
         let mut busy = false;
         loop {
             let asked_at = clock::realtime_ns();
+            self.mind_clock(asked_at);
             loop {
                 match self.inbox.try_recv() {
                     Ok(Command::Stop(message)) => return self.stop(&message),
@@ -126,6 +132,26 @@ impl<Q: Queue> Core<Q> {
             }
             busy = !drained;
         }
+    }
+
+    /// When the clock was set back, captures end with what they have: what they still wait for would come in an hour,
+    /// or never, by a clock that nobody has asked them to follow.
+    pub fn mind_clock(&mut self, now: u64) {
+        let back_ns = self.latest_ns.saturating_sub(now);
+        if back_ns <= SET_BACK_NS {
+            self.latest_ns = self.latest_ns.max(now);
+            return;
+        }
+        let seconds = back_ns / 1_000_000_000;
+        self.end_captures(
+            &format!("the node's clock was set back by {seconds} s; ask for another capture"),
+            self.latest_ns,
+        );
+        self.queue.begin_anew();
+        self.live = self.queue.end();
+        self.samples = Samples::new(now, self.samples.now());
+        self.totals.last_packet_ns.store(0, Ordering::Relaxed);
+        (self.latest_ns, self.ticked_ns) = (now, 0);
     }
 
     /// Receives once and serves everybody; true when nothing had arrived.
@@ -354,14 +380,18 @@ impl<Q: Queue> Core<Q> {
         }
     }
 
-    /// What has arrived by now belongs to the captures that are open; then they end.
     fn stop(mut self, message: &str) {
+        self.end_captures(message, clock::realtime_ns());
+        self.feeds.iter_mut().for_each(|f| f.flush(&mut self.stock));
+    }
+
+    /// What has arrived by now belongs to the captures that are open; then they end.
+    fn end_captures(&mut self, message: &str, now: u64) {
         self.receive();
         self.advance();
         self.catch_up(u64::MAX);
         let end = self.live;
         self.walkers.iter_mut().for_each(|w| w.give_up(end));
-        let now = clock::realtime_ns();
         for sink in self.sinks() {
             sink.window
                 .end_now(StopReason::Error, now, Some(message.to_owned()));
@@ -370,7 +400,6 @@ impl<Q: Queue> Core<Q> {
         let walking = self.walkers.iter_mut();
         walking.for_each(|w| w.alone.close_until(now));
         self.finish_closed(now);
-        self.feeds.iter_mut().for_each(|f| f.flush(&mut self.stock));
     }
 
     fn wait(&mut self) {

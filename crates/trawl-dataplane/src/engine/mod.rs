@@ -223,7 +223,7 @@ impl Engine {
             });
         }
         let requested_from_ns = trigger_ns.saturating_sub(spec.pre_trigger_ns);
-        let window = self.window(&spec, trigger_ns)?;
+        let window = self.window(&spec, (now, trigger_ns))?;
         let reached = self.begin(&spec, &window, requested_from_ns, (file, on_end));
         let Ok(complete_from_ns) = reached else {
             window.end_now(StopReason::Error, now, Some(EngineError::Gone.to_string()));
@@ -235,14 +235,14 @@ impl Engine {
         self.look();
         Ok(Running {
             id: window.id,
-            started_at_ns: covered_from_ns,
+            started_at_ns: now,
             requested_from_ns,
             covered_from_ns,
             window,
         })
     }
 
-    fn window(&self, spec: &CaptureSpec, trigger_ns: u64) -> Result<Arc<Window>, EngineError> {
+    fn window(&self, spec: &CaptureSpec, (now, trigger_ns): (u64, u64)) -> Result<Arc<Window>, EngineError> {
         let needed = spec.file_header().len() as u64 + statistics::length(self.measured);
         let room = spec
             .max_size
@@ -250,7 +250,7 @@ impl Engine {
             .ok_or(EngineError::NoRoom { needed })?;
         Ok(Arc::new(Window::new(
             self.next_id.fetch_add(1, Ordering::Relaxed),
-            trigger_ns.saturating_add(spec.duration_ns),
+            (now, trigger_ns.saturating_add(spec.duration_ns)),
             room,
             spec.snaplen,
             self.lines.len(),

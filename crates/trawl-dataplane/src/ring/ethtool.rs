@@ -7,10 +7,12 @@ use std::os::fd::{AsRawFd, OwnedFd};
 use super::device;
 use crate::interface::InterfaceName;
 
+const GET_SETTINGS: u32 = 0x01;
 const GET_DRIVER: u32 = 0x03;
 const GET_RING: u32 = 0x10;
 const GET_STRINGS: u32 = 0x1b;
 const GET_HASH_FIELDS: u32 = 0x29;
+const GET_RECEIVE_RINGS: u32 = 0x2d;
 const GET_SET_INFO: u32 = 0x37;
 const GET_FEATURES: u32 = 0x3a;
 const SET_FEATURES: u32 = 0x3b;
@@ -111,6 +113,35 @@ impl Ethtool {
         })
     }
 
+    /// Receive queues in use; `None` when the driver does not tell.
+    pub(crate) fn receive_queues(&self, name: &InterfaceName) -> Option<u32> {
+        if let Ok(channels) = self.channels(name) {
+            return Some(channels.rx + channels.combined);
+        }
+        // Drivers that spread flows without channels answer this one: `struct ethtool_rxnfc`, and room for all of it.
+        let mut words = [0; 64];
+        words[0] = GET_RECEIVE_RINGS;
+        self.call(name, &mut words).ok()?;
+        let rings = bytes(&words)[8..].first_chunk().map(|b| u64::from_ne_bytes(*b))?;
+        u32::try_from(rings).ok()
+    }
+
+    /// Link speed in bits per second; `None` when the driver does not tell, or there is no link.
+    pub(crate) fn speed(&self, name: &InterfaceName) -> Option<u64> {
+        let mut words = [0; 11];
+        words[0] = GET_SETTINGS;
+        self.call(name, &mut words).ok()?;
+        let bytes = bytes(&words);
+        let half = |at: usize| {
+            bytes[at..]
+                .first_chunk()
+                .map(|b| u32::from(u16::from_ne_bytes(*b)))
+        };
+        let megabits = (half(28)? << 16) | half(12)?;
+        let known = megabits != 0 && megabits != u32::MAX && megabits != u32::from(u16::MAX);
+        known.then(|| u64::from(megabits) * 1_000_000)
+    }
+
     pub(crate) fn ring(&self, name: &InterfaceName) -> io::Result<RingSize> {
         let mut words = [0; 9];
         words[0] = GET_RING;
@@ -200,11 +231,33 @@ impl Ethtool {
         self.call(name, &mut words)
     }
 
+    /// Makes the NIC leave VLAN tags in the frames. `Ok` when they are there afterwards, as far as the driver tells.
+    pub(crate) fn keep_vlan_tags(&self, name: &InterfaceName) -> io::Result<()> {
+        const STRIP: [&str; 2] = ["rx-vlan-hw-parse", "rx-vlan-stag-hw-parse"];
+        let strips = || {
+            let features = self.features(name).unwrap_or_default();
+            features.iter().any(|f| f.on && STRIP.contains(&f.name.as_str()))
+        };
+        if !strips() {
+            return Ok(());
+        }
+        self.set_features(name, &STRIP, false)?;
+        match strips() {
+            true => Err(io::Error::other("the driver ignored the request")),
+            false => Ok(()),
+        }
+    }
+
     fn feature_names(&self, name: &InterfaceName) -> io::Result<Vec<String>> {
         // command, reserved, mask of sets (64 bits), length of the one set asked for.
         let mut count = [GET_SET_INFO, 0, 1 << FEATURE_NAMES, 0, 0];
         self.call(name, &mut count)?;
-        let count = count[4].min(MANY);
+        let count = count[4];
+        if count > MANY {
+            return Err(io::Error::other(
+                "the driver names more features than there can be",
+            ));
+        }
         let mut words = vec![0; 3 + count as usize * NAME / 4];
         words[..3].copy_from_slice(&[GET_STRINGS, FEATURE_NAMES, count]);
         self.call(name, &mut words)?;

@@ -41,13 +41,15 @@ type Step<T> = Result<T, (&'static str, io::Error)>;
 pub fn open(interface: &MirrorInterface, options: &RingOptions) -> Result<Opened<XdpQueue>, OpenError> {
     let name = interface.0.as_str();
     let link = look(&interface.0)?;
-    let queues = device::receive_queues(&interface.0).map_or(1, |(queues, _)| queues.max(1));
+    let tool = Ethtool::open().map_err(|e| OpenError::at(name, "ask the driver", e))?;
+    let queues = tool.receive_queues(&interface.0).unwrap_or(1).max(1);
     let mtu = device::mtu(&interface.0).map_err(|e| OpenError::at(name, "read the MTU", e))?;
     // Not every driver tells its name, and none is as good as an unknown one.
-    let driver = Ethtool::open().and_then(|tool| tool.driver(&interface.0));
-    let driver = driver.map_or_else(|_| String::new(), |driver| driver.name);
+    let driver = tool
+        .driver(&interface.0)
+        .map_or_else(|_| String::new(), |driver| driver.name);
     let mut refusals = Vec::new();
-    if let Err(e) = device::keep_vlan_tags(&interface.0) {
+    if let Err(e) = tool.keep_vlan_tags(&interface.0) {
         refusals.push(format!(
             "VLAN tags are cut off by the NIC (rx-vlan-offload cannot be turned off: {e})"
         ));

@@ -9,7 +9,7 @@ use crate::pcapng;
 use wire::STEP_NS;
 
 const FRAMES: u64 = 1500;
-const FIRST_NS: u64 = 1_000_000;
+const FIRST_NS: u64 = 1_800_000_000_000_000_000;
 const FILTERS: [&str; 3] = ["", "udp port 53", "udp port 80"];
 
 #[derive(Clone, Debug)]
@@ -88,7 +88,7 @@ impl Harness {
 
     fn start(&mut self, number: u64, filter: usize, room: u64, from_ns: u64, end_ns: u64) {
         let (file, (done, ended)) = (empty_file(), channel());
-        let window = Arc::new(Window::new(number, end_ns, room, 0, 1));
+        let window = Arc::new(Window::new(number, (0, end_ns), room, 0, 1));
         let measured = Measured {
             ring: true,
             nic: false,
@@ -205,6 +205,45 @@ impl Cut {
             other => panic!("{other:?} {:?}", ended.message),
         }
     }
+}
+
+#[test]
+fn a_clock_that_is_set_back_ends_captures_with_what_they_have_and_begins_the_history_anew() {
+    const HOUR_NS: u64 = 3_600_000_000_000;
+    let mut h = Harness::new(1000, 64, 1 << 20);
+    let stamp = |n: u64| FIRST_NS + n * STEP_NS;
+    h.wire.send(50);
+    h.turn();
+    h.start(0, 0, 1 << 20, stamp(20), stamp(0) + HOUR_NS);
+    h.turn();
+    h.core.mind_clock(stamp(50));
+    h.core.mind_clock(stamp(50) - 900_000_000);
+    assert!(
+        !h.core.is_idle(),
+        "a clock that is corrected a little ends nothing"
+    );
+    h.wire.send(10);
+    h.core.mind_clock(stamp(50) - HOUR_NS);
+    assert!(h.core.is_idle());
+    let cut = h.captures.pop().unwrap();
+    let ended = cut.ended.recv_timeout(Duration::from_secs(10)).expect("it ends");
+    assert_eq!(
+        (ended.stop_reason, ended.ended_at_ns),
+        (StopReason::Error, stamp(50))
+    );
+    let message = ended.message.unwrap();
+    assert!(message.contains("set back by 3600 s"), "{message}");
+    let b = ended.balance;
+    assert!(b.adds_up() && b.seen == 40 && b.written == 40, "{b:?}");
+    h.start(1, 0, 1 << 20, stamp(20), stamp(1000));
+    h.wire.send(5);
+    h.turn();
+    let after = h.core.turn(stamp(2000));
+    assert!(after || h.core.is_idle());
+    let cut = h.captures.pop().unwrap();
+    let _ = cut.ended.recv_timeout(Duration::from_secs(10)).expect("it ends");
+    let numbers: Vec<_> = read(&content(&cut.file)).iter().map(Read::number).collect();
+    assert_eq!(numbers, (60..65).collect::<Vec<_>>(), "nothing from before");
 }
 
 proptest! {

@@ -170,6 +170,10 @@ impl Queue for WireQueue {
         }
     }
 
+    fn begin_anew(&mut self) {
+        self.range.0 = self.range.1;
+    }
+
     fn take_back(&mut self, held: &mut Vec<Held>) {
         let mut holds = self.holds.lock().unwrap();
         for held in held.drain(..) {

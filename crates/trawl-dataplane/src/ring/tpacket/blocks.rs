@@ -80,6 +80,12 @@ impl Blocks {
         Some(self.head - 1)
     }
 
+    /// Stamps of what comes may be less than those of what was there. Only when no block is held.
+    pub fn begin_anew(&mut self) {
+        debug_assert!(self.held.is_empty());
+        self.last_ns = 0;
+    }
+
     /// A held block by its number.
     pub fn get(&mut self, number: u64) -> Option<&mut Filled> {
         self.held
@@ -144,6 +150,17 @@ mod tests {
         );
         assert_eq!((blocks.next(), blocks.newest_ns(), blocks.tail()), (9, 60, 4));
         assert_eq!([0, 30, 31, 60, 61].map(|ns| blocks.seek(ns)), [0, 0, 3, 3, 4]);
+    }
+
+    #[test]
+    fn stamps_go_back_when_the_ring_begins_anew_and_only_then() {
+        let mut blocks = blocks();
+        while blocks.pop().is_some() {}
+        blocks.begin_anew();
+        assert_eq!((blocks.first(), blocks.next(), blocks.newest_ns()), (9, 9, 0));
+        blocks.push(1, 48, 10);
+        assert_eq!(blocks.get(4).unwrap().last_ns, 10);
+        assert_eq!((blocks.seek(5), blocks.seek(11)), (4, 5));
     }
 
     #[test]

@@ -223,9 +223,9 @@ impl PacketQueue {
         arrived
     }
 
-    /// Gives the oldest blocks back, so that only so many are held.
-    fn give_back(&mut self) {
-        while self.blocks.len() > self.history
+    /// Gives the oldest blocks back, so that only so many are kept.
+    fn give_back(&mut self, kept: usize) {
+        while self.blocks.len() > kept
             && let Some(number) = self.blocks.pop()
         {
             self.map
@@ -300,7 +300,7 @@ impl Queue for PacketQueue {
             // What was filled before that has no edge any more.
             arrived = self.take_filled();
         }
-        self.give_back();
+        self.give_back(self.history);
         Ok(arrived)
     }
 
@@ -353,6 +353,12 @@ impl Queue for PacketQueue {
             frames: limit - left,
             overtaken,
         }
+    }
+
+    fn begin_anew(&mut self) {
+        self.give_back(0);
+        self.blocks.begin_anew();
+        self.opened_ns = clock::realtime_ns();
     }
 
     fn take_back(&mut self, held: &mut Vec<Held>) {

@@ -174,14 +174,22 @@ impl XdpQueue {
     /// The rest of a frame whose first buffers are gone is of no use.
     fn forget_torn(&mut self) {
         while self.log.torn() {
-            let Some(rest) = self.log.oldest().first().copied() else {
+            if !self.forget_oldest() {
                 break;
-            };
-            if !self.holds.park(rest.addr() >> self.buffer_shift) {
-                self.free.push(rest);
             }
-            self.log.forget(1);
         }
+    }
+
+    /// Lets go of one buffer, now or when it is held no more; false when there is none.
+    fn forget_oldest(&mut self) -> bool {
+        let Some(oldest) = self.log.oldest().first().copied() else {
+            return false;
+        };
+        if !self.holds.park(oldest.addr() >> self.buffer_shift) {
+            self.free.push(oldest);
+        }
+        self.log.forget(1);
+        true
     }
 
     fn mark(&mut self, first: u64, now: u64) {
@@ -292,6 +300,15 @@ impl Queue for XdpQueue {
         }
         at.hint = slot + 1;
         Visited { frames, overtaken }
+    }
+
+    fn begin_anew(&mut self) {
+        while self.forget_oldest() {}
+        if let Stamps::Marks(marks) = &mut self.stamps {
+            marks.clear();
+        }
+        self.timeline = Timeline::new();
+        self.opened_ns = clock::realtime_ns();
     }
 
     fn take_back(&mut self, held: &mut Vec<Held>) {
