@@ -79,7 +79,7 @@ async fn the_window_is_as_long_as_asked_and_holds_every_packet_stamped_inside_it
             .into_iter()
             .filter(|p| (start_ns..start_ns + 1_000_000_000).contains(&p.stamp_ns))
             .collect();
-        assert!(wanted.len() > 300, "{}", wanted.len());
+        assert!(wanted.len() > 50, "{}", wanted.len());
         assert_eq!(packets, wanted);
     }
 }

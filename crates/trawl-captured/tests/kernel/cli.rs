@@ -104,6 +104,8 @@ fn a_recording_without_a_trigger_first_holds_what_it_was_asked_to_begin_with() {
         &["--node", "--pre", "2s", "--duration", "500ms", "-o", "f"],
     );
     recording.wait_for("the recording begins in 2.0 s");
+    // The two seconds begin when this has been said, not before.
+    std::thread::sleep(Duration::from_millis(500));
     world.injector(FAR).send(&frame(1, 53, 200)).unwrap();
     let (code, said) = recording.finish();
     assert_eq!(code, Some(0), "{said}");

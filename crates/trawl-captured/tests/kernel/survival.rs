@@ -118,7 +118,7 @@ async fn a_ring_that_gets_nothing_of_what_arrives_is_opened_again_and_says_so() 
         s.attached_at_ns != before.attached_at_ns && s.counters.packets > 50 && s.problem.is_none()
     })
     .await;
-    assert!(cut.elapsed() < Duration::from_secs(6), "{:?}", cut.elapsed());
+    assert!(cut.elapsed() < Duration::from_secs(8), "{:?}", cut.elapsed());
     assert_eq!(again.queues[0].rebinds, 1);
     let running = start(&client, capture("t", "", 500), world.path("g"))
         .await
