@@ -157,9 +157,13 @@ mod tests {
                 .all(|f| *f == Finding::Fine)
         );
         looks(&mut stall, &counts[2..]);
-        // Then only what no ring gets, a pause frame now and then.
-        let silence: Vec<_> = (0..20).map(|i| (20_000 + i / 3, 20_000)).collect();
+        let silence = [(20_000, 20_000); 20];
         assert!(looks(&mut stall, &silence).iter().all(|f| *f == Finding::Fine));
+
+        // Then only what no ring gets, a pause frame now and then.
+        looks(&mut stall, &[(39_000, 40_000)]);
+        let strays: Vec<_> = (0..20).map(|i| (40_000 + i / 3, 40_000)).collect();
+        assert!(looks(&mut stall, &strays).iter().all(|f| *f == Finding::Fine));
     }
 
     #[test]
