@@ -8,12 +8,21 @@ VM_KERNEL_LEAST=7.3
 VM_MODULES=(net/core/failover drivers/net/net_failover drivers/net/virtio_net
   drivers/dca/dca drivers/i2c/algos/i2c-algo-bit drivers/net/ethernet/intel/igb/igb)
 
+# debian_mirror: where this machine has its Debian packages from.
+debian_mirror() {
+  local site
+  site=$(apt-get indextargets --format '$(ORIGIN) $(LABEL) $(SITE)' 'Created-By: Packages' | sed -n 's/^Debian Debian //p' | head -n 1)
+  [ -n "$site" ] || die "apt has no source of Debian's packages; add one to /etc/apt/sources.list and run 'apt-get update'"
+  echo "$site"
+}
+
 # use_suite SUITE: sets APT to options that read this Debian suite alone, from lists of our own.
 use_suite() {
-  local d=$VM_CACHE/apt/$1
+  local d=$VM_CACHE/apt/$1 mirror
+  mirror=$(debian_mirror) || exit
   mkdir -p "$d/lists/partial" "$d/archives/partial"
   : >"$d/status"
-  echo "deb [signed-by=/usr/share/keyrings/debian-archive-keyring.gpg] http://deb.debian.org/debian $1 main" >"$d/sources.list"
+  echo "deb [signed-by=/usr/share/keyrings/debian-archive-keyring.gpg] $mirror $1 main" >"$d/sources.list"
   APT=(-o Dir::Etc::SourceList="$d/sources.list" -o Dir::Etc::SourceParts=/dev/null -o Dir::State::Lists="$d/lists"
     -o Dir::State::status="$d/status" -o Dir::Cache="$d" -o Acquire::Languages=none -o APT::Sandbox::User=root
     -o Acquire::Retries=3 -o APT::Update::Post-Invoke-Success::= -o Debug::NoLocking=true)

@@ -159,6 +159,11 @@ mod tests {
         looks(&mut stall, &counts[2..]);
         let silence = [(20_000, 20_000); 20];
         assert!(looks(&mut stall, &silence).iter().all(|f| *f == Finding::Fine));
+
+        // Then only what no ring gets, a pause frame now and then.
+        looks(&mut stall, &[(39_000, 40_000)]);
+        let strays: Vec<_> = (0..20).map(|i| (40_000 + i / 3, 40_000)).collect();
+        assert!(looks(&mut stall, &strays).iter().all(|f| *f == Finding::Fine));
     }
 
     #[test]
