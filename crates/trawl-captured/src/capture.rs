@@ -5,7 +5,6 @@ use std::io::Seek;
 use std::os::fd::OwnedFd;
 use std::os::unix::fs::MetadataExt;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
 use rustix::fs::OFlags;
@@ -20,6 +19,7 @@ use trawl_dataplane::{CaptureSpec, Running, clock};
 
 use crate::attachment::Attachment;
 use crate::open::{self, APPLICATION};
+use crate::places::{Place, Places};
 use crate::registry::Registry;
 use crate::session::say;
 
@@ -28,34 +28,21 @@ const MAX_CAPTURES: usize = 64;
 /// How long the last bytes may take to reach the file.
 const FINISH_DEADLINE: Duration = Duration::from_secs(60);
 
-static CAPTURES: AtomicUsize = AtomicUsize::new(0);
+static CAPTURES: Places = Places::new(MAX_CAPTURES);
 
-/// Captures whose peers have not heard the end yet.
+/// Captures whose peers have not heard the end yet, or whose files are not finished.
 pub(crate) fn active() -> usize {
-    CAPTURES.load(Ordering::Acquire)
+    CAPTURES.taken()
 }
 
-struct Place;
-
-impl Place {
-    fn take() -> Result<Self, ErrorReply> {
-        let taken = CAPTURES.fetch_update(Ordering::AcqRel, Ordering::Acquire, |n| {
-            (n < MAX_CAPTURES).then_some(n + 1)
-        });
-        taken.map(|_| Self).map_err(|_| ErrorReply {
-            code: ErrorCode::TooManyCaptures,
-            field: None,
-            message: format!(
-                "{MAX_CAPTURES} captures are under way, which is the limit; try again when one has ended"
-            ),
-        })
-    }
-}
-
-impl Drop for Place {
-    fn drop(&mut self) {
-        CAPTURES.fetch_sub(1, Ordering::AcqRel);
-    }
+fn place() -> Result<Place, ErrorReply> {
+    CAPTURES.take().ok_or_else(|| ErrorReply {
+        code: ErrorCode::TooManyCaptures,
+        field: None,
+        message: format!(
+            "{MAX_CAPTURES} captures are under way, which is the limit; try again when one has ended"
+        ),
+    })
 }
 
 /// Serves a capture request to its end.
@@ -69,17 +56,20 @@ pub(crate) async fn serve(
     limits::check_trigger(&request, clock::realtime_ns())?;
     let file = output(fd)?;
     let attachment = registry.usable(&request.tap)?;
-    let _place = Place::take()?;
+    // Until the peer has heard the end, and until the writer has come to it: an output that hangs keeps its place.
+    let place = Arc::new(place()?);
     let (spec, filter) = specify(&attachment, &request).await?;
     if !say(connection, &Reply::FilterAccepted).await {
         return Ok(());
     }
     let (on_end, ended) = oneshot::channel();
-    let engine_of = Arc::clone(&attachment);
+    let (engine_of, kept) = (Arc::clone(&attachment), Arc::clone(&place));
     let started = tokio::task::spawn_blocking(move || {
-        engine_of
-            .engine
-            .capture(spec, file, Box::new(move |e| drop(on_end.send(e))))
+        let over = move |ended| {
+            drop(kept);
+            drop(on_end.send(ended));
+        };
+        engine_of.engine.capture(spec, file, Box::new(over))
     });
     let running = match started.await {
         Ok(Ok(running)) => running,

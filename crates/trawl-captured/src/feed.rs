@@ -2,7 +2,6 @@
 
 use std::os::fd::OwnedFd;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
 use tokio::time::{MissedTickBehavior, interval};
@@ -13,6 +12,7 @@ use trawl_dataplane::ring::device;
 use trawl_dataplane::{EngineError, FeedHandle, InterfaceName};
 
 use crate::attachment::Attachment;
+use crate::places::{Place, Places};
 use crate::registry::Registry;
 use crate::session::say;
 
@@ -20,26 +20,13 @@ use crate::session::say;
 const MAX_FEEDS: usize = 64;
 const LOOK: Duration = Duration::from_secs(1);
 
-static FEEDS: AtomicUsize = AtomicUsize::new(0);
+static FEEDS: Places = Places::new(MAX_FEEDS);
 
-struct Place;
-
-impl Place {
-    fn take() -> Result<Self, ErrorReply> {
-        let taken = FEEDS.fetch_update(Ordering::AcqRel, Ordering::Acquire, |n| {
-            (n < MAX_FEEDS).then_some(n + 1)
-        });
-        let full = format!("{MAX_FEEDS} feeds are open, which is the limit; end one first");
-        taken
-            .map(|_| Self)
-            .map_err(|_| refusal(ErrorCode::FeedFailed, "tap", full))
-    }
-}
-
-impl Drop for Place {
-    fn drop(&mut self) {
-        FEEDS.fetch_sub(1, Ordering::AcqRel);
-    }
+fn place() -> Result<Place, ErrorReply> {
+    let full = || format!("{MAX_FEEDS} feeds are open, which is the limit; end one first");
+    FEEDS
+        .take()
+        .ok_or_else(|| refusal(ErrorCode::FeedFailed, "tap", full()))
 }
 
 /// Serves a feed request until the peer leaves or the feed cannot go on.
@@ -61,7 +48,7 @@ pub(crate) async fn serve(
         ));
     };
     let attachment = registry.usable(&request.tap)?;
-    let _place = Place::take()?;
+    let _place = place()?;
     let (feed, end) = start(&attachment, name.clone(), namespace).await?;
     tracing::info!(tap = %request.tap.name, feed = %name, "feed begins");
     let mut why = Ok(());

@@ -10,6 +10,7 @@ mod daemon;
 mod feed;
 mod generate;
 mod open;
+mod places;
 mod privileges;
 mod quantity;
 mod record;
