@@ -15,7 +15,7 @@ use trawl_control::{
     Attach, Attachment, AttachmentStatus, Capture, Client, Ended, ErrorReply, InterfaceSpec, Reply, Source,
     Started, TapIdentity,
 };
-use trawl_dataplane::ring::inject::Injector;
+use trawl_traffic::ring::packet::PacketSender;
 
 /// The end of the wire that is captured.
 pub const NEAR: &str = "near0";
@@ -23,6 +23,15 @@ pub const NEAR: &str = "near0";
 pub const FAR: &str = "far0";
 
 pub const PROGRAM: &str = env!("CARGO_BIN_EXE_trawl-captured");
+
+/// Sends frames out of an interface.
+pub struct Injector(PacketSender);
+
+impl Injector {
+    pub fn send(&self, frame: &[u8]) -> std::io::Result<()> {
+        self.0.send(&[frame])
+    }
+}
 
 pub struct World {
     pub namespace: String,
@@ -101,7 +110,7 @@ impl World {
     /// A sender on an interface of the namespace.
     pub fn injector(&self, interface: &str) -> Injector {
         let path = format!("/run/netns/{}", self.namespace);
-        let interface = interface.parse().unwrap();
+        let interface = interface.to_owned();
         std::thread::spawn(move || {
             let namespace = File::open(path).unwrap();
             move_into_link_name_space(
@@ -109,7 +118,7 @@ impl World {
                 Some(LinkNameSpaceType::Network),
             )
             .unwrap();
-            Injector::open(&interface).unwrap()
+            Injector(PacketSender::open(&interface, false).unwrap())
         })
         .join()
         .unwrap()

@@ -4,7 +4,6 @@ mod bpf;
 pub mod device;
 pub(crate) mod ethtool;
 mod holds;
-pub mod inject;
 mod log;
 pub mod memory;
 mod nic_losses;

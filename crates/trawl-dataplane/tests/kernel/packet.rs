@@ -3,7 +3,6 @@
 use trawl_control::CaptureMode;
 use trawl_dataplane::queue::{Position, Queue};
 use trawl_dataplane::ring::RingOptions;
-use trawl_dataplane::ring::inject::Injector;
 
 use crate::world::*;
 
@@ -55,7 +54,7 @@ fn a_loopback_shows_each_frame_once_and_what_the_node_sends_is_seen() {
     let mut lo = node_at("lo", &history(0));
     let mut near = node(&history(0));
     let send = |name: &str| {
-        let injector = Injector::open(&name.parse().unwrap()).unwrap();
+        let injector = Injector::open(name);
         (0..200).for_each(|n| injector.send(&frame(n, 100)).unwrap());
     };
     send("lo");

@@ -9,16 +9,29 @@ use std::time::{Duration, Instant};
 
 use rustix::thread::{LinkNameSpaceType, move_into_link_name_space};
 use trawl_dataplane::queue::{Frame, Position, Queue, Visited};
-use trawl_dataplane::ring::inject::Injector;
 use trawl_dataplane::ring::tpacket::{self, PacketQueue};
 use trawl_dataplane::ring::xdp::{self, XdpQueue};
 use trawl_dataplane::ring::{Opened, RingOptions};
 use trawl_dataplane::{MirrorInterface, NodeInterface, OpenError};
+use trawl_traffic::ring::packet::PacketSender;
 
 /// The end of the wire that is received on.
 pub const NEAR: &str = "near0";
 /// The end that frames are sent into.
 pub const FAR: &str = "far0";
+
+/// Sends frames out of an interface.
+pub struct Injector(pub PacketSender);
+
+impl Injector {
+    pub fn open(interface: &str) -> Self {
+        Self(PacketSender::open(interface, false).unwrap())
+    }
+
+    pub fn send(&self, frame: &[u8]) -> std::io::Result<()> {
+        self.0.send(&[frame])
+    }
+}
 
 pub struct World(String);
 
@@ -91,7 +104,7 @@ impl World {
     }
 
     pub fn far(&self) -> Injector {
-        Injector::open(&FAR.parse().unwrap()).unwrap()
+        Injector::open(FAR)
     }
 }
 
