@@ -1,5 +1,7 @@
 //! The messages. Field names are wire contract: `camelCase` JSON, unknown fields refused.
 
+use std::fmt;
+
 use serde::{Deserialize, Serialize};
 
 /// Version carried by every request; the daemon refuses any other.
@@ -426,6 +428,27 @@ impl LossBalance {
     }
 }
 
+/// The balance as a sentence; what was not measured is said not to be.
+impl fmt::Display for LossBalance {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let measured = |n: Option<u64>| n.map_or_else(|| "not measured".to_owned(), |n| n.to_string());
+        write!(
+            f,
+            "seen {} = matched {} + filtered {} + lost in history {}; matched {} = written {} + lost by the writer {}; \
+             before that lost in the ring: {}, in the NIC: {}",
+            self.seen,
+            self.matched,
+            self.filtered,
+            self.lost_history,
+            self.matched,
+            self.written,
+            self.lost_writer,
+            measured(self.lost_ring),
+            measured(self.lost_nic)
+        )
+    }
+}
+
 /// Why a request was refused. The code is for programs, the message for people.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
@@ -471,5 +494,24 @@ mod tests {
         };
         assert!(!lie.adds_up());
         assert!(LossBalance::default().adds_up());
+    }
+
+    #[test]
+    fn a_balance_in_words_names_every_place_of_loss_and_what_was_not_measured() {
+        let balance = LossBalance {
+            seen: 12,
+            matched: 7,
+            filtered: 3,
+            written: 6,
+            lost_writer: 1,
+            lost_history: 2,
+            lost_ring: Some(0),
+            lost_nic: None,
+        };
+        assert_eq!(
+            balance.to_string(),
+            "seen 12 = matched 7 + filtered 3 + lost in history 2; matched 7 = written 6 + lost by the writer 1; \
+             before that lost in the ring: 0, in the NIC: not measured"
+        );
     }
 }

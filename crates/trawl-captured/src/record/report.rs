@@ -4,7 +4,7 @@ use std::io::{IsTerminal, stderr};
 use std::time::{Duration, Instant};
 
 use tokio::time::{Interval, interval};
-use trawl_control::{LossBalance, StopReason};
+use trawl_control::StopReason;
 
 use super::Outcome;
 use crate::cli::RecordArgs;
@@ -73,8 +73,7 @@ pub(super) fn print(args: &RecordArgs, outcome: &Outcome) {
     if outcome.pre_asked_ns > 0 {
         text += &before_the_trigger(outcome);
     }
-    text += &balance(&ended.balance);
-    text += &format!("sha256 {}\n", ended.sha256);
+    text += &format!("{}\nsha256 {}\n", ended.balance, ended.sha256);
     let _ = generate::print(text.as_bytes());
 }
 
@@ -87,47 +86,5 @@ fn before_the_trigger(outcome: &Outcome) -> String {
             "begins {covered} before the trigger, not {asked}: no more was held; {}\n",
             outcome.advice
         )
-    }
-}
-
-fn balance(b: &LossBalance) -> String {
-    let measured = |n: Option<u64>| n.map_or("not measured".into(), |n| n.to_string());
-    let history = match b.lost_history {
-        0 => String::new(),
-        lost => format!(" + lost from the history {lost}"),
-    };
-    format!(
-        "seen {} = matched {} + filtered {}{history}; written {}, lost by the writer {}, lost in the ring {}, in the NIC {}\n",
-        b.seen,
-        b.matched,
-        b.filtered,
-        b.written,
-        b.lost_writer,
-        measured(b.lost_ring),
-        measured(b.lost_nic)
-    )
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn the_balance_names_every_place_of_loss_and_what_was_not_measured() {
-        let b = LossBalance {
-            seen: 12,
-            matched: 7,
-            filtered: 3,
-            written: 6,
-            lost_writer: 1,
-            lost_history: 2,
-            lost_ring: Some(0),
-            lost_nic: None,
-        };
-        assert_eq!(
-            balance(&b),
-            "seen 12 = matched 7 + filtered 3 + lost from the history 2; written 6, lost by the writer 1, \
-             lost in the ring 0, in the NIC not measured\n"
-        );
     }
 }

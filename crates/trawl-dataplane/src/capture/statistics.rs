@@ -62,25 +62,7 @@ const CLOCK_BYTES: usize = 32;
 
 fn comment_of(balance: &LossBalance, clock: &str) -> String {
     debug_assert!(clock.len() <= CLOCK_BYTES);
-    format!("{}; stamps: {clock:.CLOCK_BYTES$}", words(balance))
-}
-
-/// The balance as a sentence; absent is said to be absent.
-fn words(b: &LossBalance) -> String {
-    let measured = |n: Option<u64>| n.map_or_else(|| "not measured".to_owned(), |n| n.to_string());
-    format!(
-        "seen {} = matched {} + filtered {} + lost in history {}; matched {} = written {} + lost by the writer {}; \
-         before that lost in the ring: {}, in the NIC: {}",
-        b.seen,
-        b.matched,
-        b.filtered,
-        b.lost_history,
-        b.matched,
-        b.written,
-        b.lost_writer,
-        measured(b.lost_ring),
-        measured(b.lost_nic)
-    )
+    format!("{balance}; stamps: {clock:.CLOCK_BYTES$}")
 }
 
 #[cfg(test)]
@@ -101,11 +83,5 @@ mod tests {
             balance.lost_ring = None;
             assert_eq!(written(&balance), announced);
         }
-    }
-
-    #[test]
-    fn what_was_not_measured_is_not_called_zero() {
-        let balance = LossBalance::default();
-        assert!(words(&balance).ends_with("lost in the ring: not measured, in the NIC: not measured"));
     }
 }
