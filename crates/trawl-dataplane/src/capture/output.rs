@@ -96,7 +96,7 @@ impl Output {
         }
     }
 
-    /// What cannot be read again is not vouched for: the file ends where the hash does.
+    /// What cannot be read again is not vouched for: length and hash speak of what could.
     fn lose(&mut self, error: &io::Error) {
         self.fail(format!(
             "reading the output back failed after {} bytes: {error}; nobody else may change it",
