@@ -1,43 +1,26 @@
-//! A file that is written and its hash.
-//!
-//! Hashing takes longer than writing. As long as the writer keeps up both happen in one pass; when it is behind, it
-//! writes first, and what it owes the hash is read back from the page cache when there is time, at the end at last.
+//! A file and its hash, in one pass.
 
 use std::fs::File;
-use std::io::{self, Write};
-use std::os::unix::fs::FileExt;
+use std::io::{self, ErrorKind, IoSlice, Write};
 
-use rustix::fs::OFlags;
 use sha2::{Digest, Sha256};
-
-/// Bytes that are read back at a time.
-const CHUNK: usize = 128 << 10;
 
 pub(crate) struct Output {
     file: File,
-    /// Whether what was written can be read again.
-    readable: bool,
     hash: Sha256,
-    /// Bytes that the hash has seen.
-    hashed: u64,
     /// Bytes that are in the file for certain.
     good: u64,
     failure: Option<String>,
-    chunk: Vec<u8>,
 }
 
 impl Output {
     /// Takes an empty file.
     pub fn new(file: File) -> Self {
-        let flags = rustix::fs::fcntl_getfl(&file);
         Self {
-            readable: flags.is_ok_and(|f| f.contains(OFlags::RDWR)),
             file,
             hash: Sha256::new(),
-            hashed: 0,
             good: 0,
             failure: None,
-            chunk: Vec::new(),
         }
     }
 
@@ -56,13 +39,22 @@ impl Output {
         self.failure.get_or_insert_with(|| message.into());
     }
 
-    /// Writes whole blocks or, after a failure, nothing: the file never ends inside a block. In a hurry they are not
-    /// hashed yet.
-    pub fn put(&mut self, bytes: &[u8], hurry: bool) -> bool {
+    /// Writes whole blocks or, after a failure, nothing: the file never ends inside a block.
+    pub fn put(&mut self, bytes: &[u8]) -> bool {
+        self.put_parts(std::iter::once(bytes))
+    }
+
+    /// The same for blocks that lie in several places.
+    pub fn put_parts<'a>(&mut self, parts: impl Iterator<Item = &'a [u8]>) -> bool {
         if self.failure.is_some() {
             return false;
         }
-        if let Err(e) = self.file.write_all(bytes) {
+        let mut slices: Vec<_> = parts.map(IoSlice::new).collect();
+        for slice in &slices {
+            self.hash.update(&slice[..]);
+        }
+        let length: usize = slices.iter().map(|s| s.len()).sum();
+        if let Err(e) = write_all(&mut self.file, &mut slices) {
             self.fail(format!(
                 "writing the output failed after {} bytes: {e}",
                 self.good
@@ -70,106 +62,82 @@ impl Output {
             let _ = self.file.set_len(self.good);
             return false;
         }
-        if self.hashed == self.good && !(hurry && self.readable) {
-            self.hash.update(bytes);
-            self.hashed += bytes.len() as u64;
-        }
-        self.good += bytes.len() as u64;
+        self.good += length as u64;
         true
     }
 
-    /// Whether the hash lacks something.
-    pub fn owes(&self) -> bool {
-        self.hashed < self.good
-    }
-
-    /// Hashes a piece of what the hash lacks.
-    pub fn pay(&mut self) {
-        let length = CHUNK.min((self.good - self.hashed) as usize);
-        self.chunk.resize(CHUNK, 0);
-        match self.file.read_exact_at(&mut self.chunk[..length], self.hashed) {
-            Ok(()) => {
-                self.hash.update(&self.chunk[..length]);
-                self.hashed += length as u64;
-            }
-            Err(e) => self.lose(&e),
-        }
-    }
-
-    /// What cannot be read again is not vouched for: length and hash speak of what could.
-    fn lose(&mut self, error: &io::Error) {
-        self.fail(format!(
-            "reading the output back failed after {} bytes: {error}; nobody else may change it",
-            self.hashed
-        ));
-        self.good = self.hashed;
-    }
-
-    /// Lower-case hex of the SHA-256 of the whole file.
-    pub fn finish(mut self) -> String {
-        while self.owes() {
-            self.pay();
-        }
+    /// Lower-case hex of the SHA-256 of the whole file; nothing is vouched for after a failure but what was good.
+    pub fn finish(self) -> String {
         let hash = self.hash.finalize();
         hash.iter().map(|b| format!("{b:02x}")).collect()
     }
 }
 
+fn write_all(file: &mut impl Write, mut slices: &mut [IoSlice<'_>]) -> io::Result<()> {
+    // Empty slices at the front would make a whole write look like none.
+    IoSlice::advance_slices(&mut slices, 0);
+    while !slices.is_empty() {
+        match file.write_vectored(slices) {
+            Ok(0) => return Err(ErrorKind::WriteZero.into()),
+            Ok(written) => IoSlice::advance_slices(&mut slices, written),
+            Err(e) if e.kind() == ErrorKind::Interrupted => {}
+            Err(e) => return Err(e),
+        }
+    }
+    Ok(())
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+    use std::os::unix::fs::FileExt;
 
-    fn written(file: &File) -> Vec<u8> {
-        let mut bytes = vec![0; file.metadata().unwrap().len() as usize];
-        file.read_exact_at(&mut bytes, 0).unwrap();
-        bytes
+    /// Takes a few bytes at a time, interrupted before each.
+    #[derive(Default)]
+    struct Reluctant {
+        taken: Vec<u8>,
+        ready: bool,
     }
 
-    #[test]
-    fn the_hash_is_that_of_the_file_whether_it_was_in_a_hurry_or_not() {
-        for pattern in 0..64u32 {
-            let file = tempfile::tempfile().unwrap();
-            let mut output = Output::new(file.try_clone().unwrap());
-            for i in 0..6u32 {
-                let bytes = vec![i as u8; 50_000 + i as usize * 777];
-                assert!(output.put(&bytes, pattern >> i & 1 == 1));
-                if i == 3 && output.owes() {
-                    output.pay();
-                }
+    impl Write for Reluctant {
+        fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+            self.ready = !self.ready;
+            if self.ready {
+                return Err(ErrorKind::Interrupted.into());
             }
-            let bytes = written(&file);
-            assert_eq!(output.length(), bytes.len() as u64);
-            let wanted: String = Sha256::digest(&bytes)
-                .iter()
-                .map(|b| format!("{b:02x}"))
-                .collect();
-            assert_eq!(output.finish(), wanted);
+            let some = &bytes[..bytes.len().min(3)];
+            self.taken.extend_from_slice(some);
+            Ok(some.len())
+        }
+
+        fn flush(&mut self) -> io::Result<()> {
+            Ok(())
         }
     }
 
     #[test]
-    fn a_file_that_cannot_be_read_is_hashed_as_it_is_written() {
-        let dir = tempfile::tempdir().unwrap();
-        let file = File::create(dir.path().join("f")).unwrap();
-        let mut output = Output::new(file);
-        output.put(b"some", true);
-        assert!(!output.owes());
+    fn short_and_interrupted_writes_lose_nothing() {
+        let parts: [&[u8]; 5] = [b"", b"one", b"", b"twenty-two", b""];
+        let mut file = Reluctant::default();
+        write_all(&mut file, &mut parts.map(IoSlice::new)).unwrap();
+        assert_eq!(file.taken, parts.concat());
     }
 
     #[test]
-    fn a_file_that_somebody_cut_is_a_failure_and_not_a_wrong_hash() {
+    fn the_hash_is_that_of_the_file_whether_its_blocks_lay_in_one_place_or_in_many() {
         let file = tempfile::tempfile().unwrap();
         let mut output = Output::new(file.try_clone().unwrap());
-        output.put(b"first", false);
-        output.put(b"second", true);
-        file.set_len(3).unwrap();
-        output.pay();
-        assert!(
-            output
-                .failure()
-                .unwrap()
-                .contains("reading the output back failed")
-        );
-        assert_eq!(output.length(), 5);
+        assert!(output.put(&[1; 5000]));
+        let many: Vec<_> = (0..3000u32)
+            .map(|n| n.to_le_bytes().repeat(n as usize % 7))
+            .collect();
+        assert!(output.put_parts(many.iter().map(Vec::as_slice)));
+        let mut bytes = vec![0; file.metadata().unwrap().len() as usize];
+        file.read_exact_at(&mut bytes, 0).unwrap();
+        assert_eq!(bytes, [vec![1; 5000], many.concat()].concat());
+        assert_eq!(output.length(), bytes.len() as u64);
+        let wanted = Sha256::digest(&bytes);
+        let wanted: String = wanted.iter().map(|b| format!("{b:02x}")).collect();
+        assert_eq!(output.finish(), wanted);
     }
 }

@@ -1,6 +1,5 @@
 //! One thread per capture: blocks to file and hash in the same pass, and the summary at the end.
 
-use std::collections::VecDeque;
 use std::fs::File;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -79,8 +78,9 @@ fn give_up_capabilities() {
     let _ = rustix::thread::set_capabilities(None, sets);
 }
 
-/// Blocks that wait from which on the writer is behind.
-const BEHIND: usize = 4;
+/// Bytes of a held packet, on average, from which on it is written from where it was received. Smaller ones are gathered:
+/// that costs less than the kernel's work for a part of a write, and they go back before the hash and the write.
+const WORTH_A_PART: usize = 1024;
 
 struct Writer {
     output: Output,
@@ -94,21 +94,12 @@ struct Writer {
 
 impl Writer {
     fn run(mut self, header: &[u8], messages: &Receiver<Message>) -> Ended {
-        self.output.put(header, false);
+        self.output.put(header);
         self.report();
-        let (mut parts, mut waiting) = (Vec::new(), VecDeque::new());
+        let mut parts = Vec::new();
         while parts.len() < self.returns.len() {
-            waiting.extend(messages.try_iter());
-            let message = match waiting.pop_front() {
-                Some(message) => Ok(message),
-                None if self.output.owes() => {
-                    self.output.pay();
-                    continue;
-                }
-                None => messages.recv(),
-            };
-            match message {
-                Ok(Message::Blocks(blocks)) => self.write(blocks, waiting.len() >= BEHIND),
+            match messages.recv() {
+                Ok(Message::Blocks(blocks)) => self.write(blocks),
                 Ok(Message::Part(part)) => parts.push(part),
                 Err(_) => {
                     self.output
@@ -120,20 +111,19 @@ impl Writer {
         self.finish(&parts)
     }
 
-    fn write(&mut self, blocks: Blocks, hurry: bool) {
+    fn write(&mut self, blocks: Blocks) {
         let contents = blocks.contents;
-        let good = if blocks.held.is_empty() {
-            let good = self.output.put(&blocks.bytes, hurry);
+        let good = if blocks.payload >= WORTH_A_PART * blocks.held.len() {
+            let good = self.output.put_parts(blocks.parts());
             self.give_back(blocks);
             good
         } else {
-            // The frames go back before they are hashed and written: that takes ten times as long as this copy.
             self.gathered.clear();
             for part in blocks.parts() {
                 self.gathered.extend_from_slice(part);
             }
             self.give_back(blocks);
-            self.output.put(&self.gathered, hurry)
+            self.output.put(&self.gathered)
         };
         if good {
             self.contents.add(contents);
@@ -164,10 +154,7 @@ impl Writer {
         let clock_source = parts.first().map_or("unknown", |p| p.clock_source);
         let window = (from_ns, ending.at_ns.max(from_ns));
         let closing = statistics::block(self.measured, window, &balance, clock_source);
-        self.output.put(&closing, false);
-        while self.output.owes() {
-            self.output.pay();
-        }
+        self.output.put(&closing);
         let failure = self.output.failure().map(str::to_owned);
         let Ending { reason, message, .. } = ending;
         Ended {
