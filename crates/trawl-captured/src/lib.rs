@@ -28,6 +28,18 @@ use std::process::ExitCode;
 pub use cli::Cli;
 use cli::Command;
 
+/// A mistake on the command line that is only found beyond its grammar: the exit code is 2, as for the others.
+#[derive(Debug)]
+pub struct WrongUsage(&'static str);
+
+impl std::fmt::Display for WrongUsage {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(self.0)
+    }
+}
+
+impl std::error::Error for WrongUsage {}
+
 /// Runs the program.
 ///
 /// # Errors

@@ -9,7 +9,11 @@ fn main() -> ExitCode {
         Err(error) => {
             // Nobody may be there to read it.
             let _ = writeln!(std::io::stderr(), "trawl-captured: {error:#}");
-            ExitCode::from(1)
+            ExitCode::from(if error.is::<trawl_captured::WrongUsage>() {
+                2
+            } else {
+                1
+            })
         }
     }
 }

@@ -9,7 +9,7 @@ use std::fs::{File, OpenOptions};
 use std::path::Path;
 use std::process::ExitCode;
 
-use anyhow::{Context, anyhow, bail};
+use anyhow::{Context, bail};
 use trawl_control::limits;
 use trawl_control::{Capture, Client, Ended, StopReason, TapIdentity};
 use trawl_dataplane::ring::device;
@@ -17,7 +17,7 @@ use trawl_filter::Compiled;
 
 use crate::cli::RecordArgs;
 use crate::tell::tell;
-use crate::{daemon, open, privileges, watch};
+use crate::{WrongUsage, daemon, open, privileges, watch};
 
 /// What stands before anything is opened.
 pub(crate) struct Prepared {
@@ -40,8 +40,8 @@ struct Outcome {
 /// that recording does not need are given up.
 pub(crate) fn prepare(args: RecordArgs) -> anyhow::Result<Prepared> {
     check(&args)?;
-    let compiled =
-        open::compile(args.filter.as_deref().unwrap_or_default(), args.tunnels).context("--filter")?;
+    let compiled = open::compile(args.filter.as_deref().unwrap_or_default(), args.tunnels)
+        .context(WrongUsage("--filter"))?;
     for sentence in compiled.expansion.sentences() {
         tell!("filter: {sentence}");
     }
@@ -50,8 +50,12 @@ pub(crate) fn prepare(args: RecordArgs) -> anyhow::Result<Prepared> {
     }
     let mut options = OpenOptions::new();
     let file = options.read(true).write(true).create_new(true).open(&args.output);
-    let file =
-        file.with_context(|| format!("cannot create {}; it must not exist yet", args.output.display()))?;
+    let file = file.with_context(|| {
+        format!(
+            "cannot create {}; its directory must exist and be writable",
+            args.output.display()
+        )
+    })?;
     let prepared = Prepared { args, file, compiled };
     if let Err(e) = privileges::keep_needed() {
         remove(&prepared.args.output);
@@ -103,13 +107,9 @@ fn remove(output: &Path) {
 
 fn check(args: &RecordArgs) -> anyhow::Result<()> {
     if args.output == Path::new("-") {
-        bail!("--output: `-` is no file, and a recording is finished in its file; name one");
-    }
-    if args.output.symlink_metadata().is_ok() {
-        bail!(
-            "{} exists already and is left alone; choose another --output",
-            args.output.display()
-        );
+        bail!(WrongUsage(
+            "--output: `-` is no file, and a recording is finished in its file; name one"
+        ));
     }
     limits::check(&request(args, watch::own_identity())).map_err(|refused| {
         let flag = match refused.field.as_deref() {
@@ -118,8 +118,14 @@ fn check(args: &RecordArgs) -> anyhow::Result<()> {
             Some("preTriggerMs") => "--pre must be at most 5m",
             _ => "--snaplen must be 0 for whole packets, or 64 to 262144",
         };
-        anyhow!(flag)
+        WrongUsage(flag)
     })?;
+    if args.output.symlink_metadata().is_ok() {
+        bail!(
+            "{} exists already and is left alone; choose another --output",
+            args.output.display()
+        );
+    }
     let name = &args.interface;
     if device::link(name)
         .with_context(|| format!("cannot look at {name}"))?

@@ -23,13 +23,13 @@ pub const DEFAULT_ANSWER_TIMEOUT: Duration = Duration::from_secs(30);
 pub enum ClientError {
     /// Nobody listens at the socket, or this process may not open it.
     #[error(
-        "cannot reach trawl-captured at {path}: {source}; check that it runs on this node and that this process has the socket's group"
+        "cannot reach trawl-captured at {path}: {problem}; check that it runs on this node (`trawl-captured serve`) and that this process has the socket's group"
     )]
     Unreachable {
         /// The socket.
         path: PathBuf,
         /// What the system said.
-        source: io::Error,
+        problem: io::Error,
     },
     /// No answer in time.
     #[error("trawl-captured gave no answer within {0:?}")]
@@ -172,9 +172,9 @@ impl Client {
     async fn connect(&self) -> Result<Connection, ClientError> {
         let connected = timeout(self.answer, UnixStream::connect(&self.socket)).await;
         let stream = connected.map_err(|_| ClientError::Silent(self.answer))?;
-        let stream = stream.map_err(|source| ClientError::Unreachable {
+        let stream = stream.map_err(|problem| ClientError::Unreachable {
             path: self.socket.clone(),
-            source,
+            problem,
         })?;
         Ok(Connection::of_client(stream))
     }

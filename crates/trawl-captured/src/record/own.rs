@@ -8,7 +8,7 @@ use tokio::sync::oneshot;
 use tokio::time::interval;
 use trawl_control::{Ended, StopReason};
 use trawl_dataplane::ring::device;
-use trawl_dataplane::{CaptureSpec, Running};
+use trawl_dataplane::{CaptureSpec, Running, clock};
 
 use super::report::Progress;
 use super::trigger::Signals;
@@ -26,6 +26,7 @@ pub(super) async fn record(prepared: Prepared) -> anyhow::Result<(RecordArgs, Ou
     let Prepared { args, file, compiled } = prepared;
     let mut signals = Signals::new()?;
     let attachment = open_interface(&args).await?;
+    let listening_since_ns = clock::realtime_ns();
     notes(&attachment);
     let trigger_ns = signals.trigger(&args, args.pre).await?;
     let pre_asked_ns = args.pre.as_nanos() as u64;
@@ -59,7 +60,11 @@ pub(super) async fn record(prepared: Prepared) -> anyhow::Result<(RecordArgs, Ou
         ended,
         pre_asked_ns,
         pre_covered_ns: covered,
-        advice: "more memory holds more: --history",
+        advice: if running.covered_from_ns <= listening_since_ns {
+            "it had not listened for longer; start it earlier"
+        } else {
+            "more memory holds more: --history"
+        },
     };
     Ok((args, outcome))
 }

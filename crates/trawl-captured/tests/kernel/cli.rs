@@ -85,6 +85,10 @@ fn a_recording_that_waits_holds_what_comes_and_cuts_it_when_the_trigger_is_pulle
             far.send(&frame(i, 53, 200)).unwrap();
         }
         let (code, said) = recording.finish();
+        assert!(
+            said.contains("it had not listened for longer; start it earlier"),
+            "{said}"
+        );
         assert_eq!(code, Some(0), "{said}");
         let numbers: Vec<_> = packets_of(&world.path("f")).iter().map(sequence_of).collect();
         assert!(
