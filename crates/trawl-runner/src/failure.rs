@@ -122,10 +122,10 @@ mod tests {
             Failure::from(&ClientError::Closed).reason,
             FailureReason::CaptureFailed
         );
-        let source = std::io::ErrorKind::ConnectionRefused.into();
+        let problem = std::io::ErrorKind::ConnectionRefused.into();
         let away = ClientError::Unreachable {
             path: "/run/trawl/captured.sock".into(),
-            source,
+            problem,
         };
         assert_eq!(Failure::from(&away).reason, FailureReason::InterfaceUnavailable);
     }
