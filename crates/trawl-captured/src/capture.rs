@@ -54,7 +54,7 @@ pub(crate) async fn serve(
 ) -> Result<(), ErrorReply> {
     limits::check(&request)?;
     limits::check_trigger(&request, clock::realtime_ns())?;
-    let file = output(fd)?;
+    let file = examine(fd).await?;
     let attachment = registry.usable(&request.tap)?;
     // Until the peer has heard the end, and until the writer has come to it: an output that hangs keeps its place.
     let place = Arc::new(place()?);
@@ -143,6 +143,19 @@ async fn follow(
             "the output takes no more bytes; its file is not finished",
         )),
     }
+}
+
+/// Off the async workers: a file system that does not answer (a dead NFS server, say) keeps whoever asks it waiting, and
+/// closing what was refused asks as well. No deadline, so that the place of the connection limits how many wait.
+async fn examine(fd: Option<OwnedFd>) -> Result<File, ErrorReply> {
+    let examined = tokio::task::spawn_blocking(move || output(fd)).await;
+    examined.unwrap_or_else(|_| {
+        Err(refusal(
+            ErrorCode::Internal,
+            "output",
+            "examining the output failed unexpectedly",
+        ))
+    })
 }
 
 /// The output must be an empty regular file that can be written: anything else could hold the writer for ever.
