@@ -110,9 +110,10 @@ pub(crate) struct TrafficArgs {
     /// Packets per second, such as 200k or 1M; as fast as possible with max, and without it.
     #[arg(long, value_name = "PPS", value_parser = rate)]
     pub rate: Option<Rate>,
-    /// Bytes of each packet without checksum: one size, several in turn (60,512,1500), or imix.
-    #[arg(long, value_name = "SIZES", default_value = "60", value_parser = sizes)]
-    pub size: Sizes,
+    /// Bytes of each packet without checksum: one size, several in turn (60,512,1500), or imix. Without it 60, and what
+    /// tags and tunnels add to that.
+    #[arg(long, value_name = "SIZES", value_parser = sizes)]
+    pub size: Option<Sizes>,
     /// Number of the stream, which `verify --stream` takes.
     #[arg(long, value_name = "N", default_value_t = 0)]
     pub stream: u16,
@@ -147,13 +148,14 @@ pub(crate) enum Sizes {
     Imix,
 }
 
-impl Sizes {
-    /// Those of the mix are of what is inside tags and tunnels.
-    pub fn list(&self, around: Encapsulation) -> Vec<usize> {
+impl TrafficArgs {
+    /// Sizes of whole packets. Those of the mix, and the one that nobody gave, are of what is inside tags and tunnels.
+    pub fn sizes(&self, around: Encapsulation) -> Vec<usize> {
         const IMIX: [usize; 12] = [60, 590, 60, 60, 590, 60, 1514, 60, 590, 60, 590, 60];
-        match self {
-            Self::Given(sizes) => sizes.clone(),
-            Self::Imix => IMIX.iter().map(|size| size + around.bytes()).collect(),
+        match &self.size {
+            Some(Sizes::Given(sizes)) => sizes.clone(),
+            Some(Sizes::Imix) => IMIX.iter().map(|size| size + around.bytes()).collect(),
+            None => vec![60 + around.bytes()],
         }
     }
 }
@@ -252,5 +254,34 @@ fn vxlan(text: &str) -> Result<Encapsulation, String> {
     match text.parse::<u32>() {
         Ok(id) if id < 1 << 24 => Ok(Encapsulation::Vxlan(id)),
         _ => Err(format!("'{text}' is no VXLAN network; there are 0 to 16777215")),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::frame::{Shape, Template};
+
+    #[test]
+    fn tags_and_tunnels_need_no_size_to_be_given() {
+        for inside in [
+            &["--vlan", "7"][..],
+            &["--qinq", "100.200"],
+            &["--vxlan", "42"],
+            &[],
+        ] {
+            let line = [&["trawl-testbed", "traffic", "--interface", "far0"], inside].concat();
+            let Command::Traffic(args) = Cli::parse_from(&line).command else {
+                unreachable!("{line:?}");
+            };
+            let encapsulation = args.vlan.or(args.qinq).or(args.vxlan).unwrap_or_default();
+            let shape = Shape {
+                encapsulation,
+                ..Shape::default()
+            };
+            for size in args.sizes(encapsulation) {
+                Template::new(shape, size).unwrap();
+            }
+        }
     }
 }

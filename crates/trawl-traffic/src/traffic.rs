@@ -103,7 +103,7 @@ fn interface(args: &TrafficArgs) -> &str {
 }
 
 fn live(args: &TrafficArgs, shape: Shape, plan: &Plan) -> anyhow::Result<Sent> {
-    let sizes = args.size.list(shape.encapsulation);
+    let sizes = args.sizes(shape.encapsulation);
     let live = Live::open(interface(args), shape, &sizes, args.first, plan.rate);
     let sent = live.and_then(|live| live.send(plan.count, plan.duration));
     sent.with_context(|| format!("cannot send live frames out of {}", interface(args)))
@@ -134,7 +134,7 @@ fn each_batch(
     plan: &Plan,
     mut send: impl FnMut(&[&[u8]]) -> anyhow::Result<()>,
 ) -> anyhow::Result<Sent> {
-    let sizes = args.size.list(shape.encapsulation);
+    let sizes = args.sizes(shape.encapsulation);
     let templates = sizes.iter().map(|size| Template::new(shape, *size));
     let mut templates = templates.collect::<Result<Vec<_>, _>>()?;
     let mut number = args.first;
