@@ -42,15 +42,19 @@ pub(super) async fn record(
         }
     };
     progress.end();
-    Ok((args, outcome(ended, &started, trigger_ns)))
+    Ok((args, outcome(ended, &started, attachment, trigger_ns)))
 }
 
-fn outcome(ended: Ended, started: &Started, trigger_ns: u64) -> Outcome {
+fn outcome(ended: Ended, started: &Started, attachment: &AttachmentStatus, trigger_ns: u64) -> Outcome {
     Outcome {
         ended,
         pre_asked_ns: trigger_ns.saturating_sub(started.requested_from_ns),
         pre_covered_ns: trigger_ns.saturating_sub(started.covered_from_ns),
-        advice: "the daemon holds more with `serve --history`",
+        advice: if started.covered_from_ns <= attachment.attached_at_ns {
+            "the daemon had not listened there for longer"
+        } else {
+            "the daemon holds more with `serve --history`"
+        },
     }
 }
 
