@@ -1,18 +1,16 @@
 //! A capture: its checks, its replies, its end.
 
 use std::fs::File;
-use std::io::Seek;
-use std::os::fd::OwnedFd;
-use std::os::unix::fs::MetadataExt;
 use std::sync::Arc;
 use std::time::Duration;
 
-use rustix::fs::OFlags;
+use rustix::fs::{FileType, OFlags, SeekFrom};
 use tokio::sync::oneshot;
 use tokio::time::{Instant, MissedTickBehavior, interval_at, timeout};
 use trawl_control::limits::{self, refusal};
 use trawl_control::{
-    Capture, Connection, Ended, ErrorCode, ErrorReply, FilterReading, Progress, Reply, Started, StopReason,
+    Capture, Connection, Ended, ErrorCode, ErrorReply, FilterReading, PeerFd, Progress, Reply, Started,
+    StopReason,
 };
 use trawl_dataplane::ring::device;
 use trawl_dataplane::{CaptureSpec, Running, clock};
@@ -50,11 +48,11 @@ pub(crate) async fn serve(
     connection: &mut Connection,
     registry: &Registry,
     request: Capture,
-    fd: Option<OwnedFd>,
+    fd: Option<PeerFd>,
 ) -> Result<(), ErrorReply> {
     limits::check(&request)?;
     limits::check_trigger(&request, clock::realtime_ns())?;
-    let file = examine(fd).await?;
+    let output = examine(fd).await?;
     let attachment = registry.usable(&request.tap)?;
     // Until the peer has heard the end, and until the writer has come to it: an output that hangs keeps its place.
     let place = Arc::new(place()?);
@@ -69,7 +67,9 @@ pub(crate) async fn serve(
             drop(kept);
             drop(on_end.send(ended));
         };
-        engine_of.engine.capture(spec, file, Box::new(over))
+        engine_of
+            .engine
+            .capture(spec, File::from(output.take()), Box::new(over))
     });
     let running = match started.await {
         Ok(Ok(running)) => running,
@@ -145,9 +145,9 @@ async fn follow(
     }
 }
 
-/// Off the async workers: a file system that does not answer (a dead NFS server, say) keeps whoever asks it waiting, and
-/// closing what was refused asks as well. No deadline, so that the place of the connection limits how many wait.
-async fn examine(fd: Option<OwnedFd>) -> Result<File, ErrorReply> {
+/// Off the async workers: a file system that does not answer (a dead NFS server, say) keeps whoever asks it waiting.
+/// No deadline, so that the place of the connection limits how many wait.
+async fn examine(fd: Option<PeerFd>) -> Result<PeerFd, ErrorReply> {
     let examined = tokio::task::spawn_blocking(move || output(fd)).await;
     examined.unwrap_or_else(|_| {
         Err(refusal(
@@ -159,7 +159,7 @@ async fn examine(fd: Option<OwnedFd>) -> Result<File, ErrorReply> {
 }
 
 /// The output must be an empty regular file that can be written: anything else could hold the writer for ever.
-fn output(fd: Option<OwnedFd>) -> Result<File, ErrorReply> {
+fn output(fd: Option<PeerFd>) -> Result<PeerFd, ErrorReply> {
     let fail = |message: &str| Err(refusal(ErrorCode::OutputFailed, "output", message));
     let Some(fd) = fd else {
         return Err(refusal(
@@ -174,13 +174,14 @@ fn output(fd: Option<OwnedFd>) -> Result<File, ErrorReply> {
     if !flags.intersects(OFlags::WRONLY | OFlags::RDWR) || flags.contains(OFlags::PATH) {
         return fail("the output descriptor is not open for writing; open the file for writing");
     }
-    let mut file = File::from(fd);
-    match file.metadata() {
-        Ok(m) if !m.is_file() => fail("the output is not a regular file; pass a regular file"),
-        Ok(m) if m.size() != 0 => fail("the output file is not empty; pass a new file"),
+    match rustix::fs::fstat(&fd) {
+        Ok(stat) if !FileType::from_raw_mode(stat.st_mode).is_file() => {
+            fail("the output is not a regular file; pass a regular file")
+        }
+        Ok(stat) if stat.st_size != 0 => fail("the output file is not empty; pass a new file"),
         // The peer shares the descriptor's position, and may have moved it.
-        Ok(_) => match file.rewind() {
-            Ok(()) => Ok(file),
+        Ok(_) => match rustix::fs::seek(&fd, SeekFrom::Start(0)) {
+            Ok(_) => Ok(fd),
             Err(_) => fail("the output cannot be written from its beginning; pass a regular file"),
         },
         Err(_) => fail("the output descriptor cannot be examined"),

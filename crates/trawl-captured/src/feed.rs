@@ -1,12 +1,11 @@
 //! An analyzer's feed: an interface in its namespace, for as long as it stays connected.
 
-use std::os::fd::OwnedFd;
 use std::sync::Arc;
 use std::time::Duration;
 
 use tokio::time::{MissedTickBehavior, interval};
 use trawl_control::limits::refusal;
-use trawl_control::{Connection, ErrorCode, ErrorReply, Feed, Reply};
+use trawl_control::{Connection, ErrorCode, ErrorReply, Feed, PeerFd, Reply};
 use trawl_dataplane::feed::{FeedError, Veth};
 use trawl_dataplane::ring::device;
 use trawl_dataplane::{EngineError, FeedHandle, InterfaceName};
@@ -34,7 +33,7 @@ pub(crate) async fn serve(
     connection: &mut Connection,
     registry: &Registry,
     request: Feed,
-    fd: Option<OwnedFd>,
+    fd: Option<PeerFd>,
 ) -> Result<(), ErrorReply> {
     let name = request
         .interface
@@ -64,11 +63,11 @@ pub(crate) async fn serve(
 async fn start(
     attachment: &Arc<Attachment>,
     name: InterfaceName,
-    namespace: OwnedFd,
+    namespace: PeerFd,
 ) -> Result<(FeedHandle, InterfaceName), ErrorReply> {
     let attachment = Arc::clone(attachment);
     let started = tokio::task::spawn_blocking(move || {
-        let veth = Veth::create(&name, namespace).map_err(|e| feed_error(&e))?;
+        let veth = Veth::create(&name, namespace.take()).map_err(|e| feed_error(&e))?;
         let end = veth.end().clone();
         let feed = attachment.engine.feed(name.to_string(), Box::new(veth));
         feed.map(|feed| (feed, end)).map_err(|e| engine_error(&e))

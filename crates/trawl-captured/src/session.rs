@@ -1,11 +1,10 @@
 //! One connection: one request, its replies, and the end that belongs to it.
 
-use std::os::fd::OwnedFd;
 use std::sync::Arc;
 
 use tokio::time::timeout;
 use trawl_control::server::{REPLY_DEADLINE, REQUEST_DEADLINE, receive_request};
-use trawl_control::{Attach, Connection, ErrorReply, Reply, RequestBody};
+use trawl_control::{Attach, Connection, ErrorReply, PeerFd, Reply, RequestBody};
 
 use crate::registry::Registry;
 use crate::{capture, feed};
@@ -27,7 +26,7 @@ async fn answer(
     connection: &mut Connection,
     registry: &Registry,
     request: RequestBody,
-    fd: Option<OwnedFd>,
+    fd: Option<PeerFd>,
 ) -> Result<(), ErrorReply> {
     match request {
         RequestBody::Attach(request) => attach(connection, registry, request).await,

@@ -2,7 +2,7 @@
 
 use std::io::{self, IoSlice, IoSliceMut};
 use std::mem::MaybeUninit;
-use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::os::fd::{AsFd, BorrowedFd};
 
 use rustix::net::{
     RecvAncillaryBuffer, RecvAncillaryMessage, RecvFlags, SendAncillaryBuffer, SendAncillaryMessage,
@@ -15,6 +15,7 @@ use tokio::net::UnixStream;
 
 use crate::codec::{self, CodecError, Decoder};
 use crate::messages::{MAX_MESSAGE_BYTES, MAX_REPLY_BYTES, Message};
+use crate::peer_fd::PeerFd;
 
 /// Most descriptors taken from one read; whatever a peer sends beyond is closed.
 const MAX_FDS: usize = 4;
@@ -35,7 +36,7 @@ pub enum ConnectionError {
 pub struct Connection {
     stream: UnixStream,
     decoder: Decoder,
-    fds: Vec<OwnedFd>,
+    fds: Vec<PeerFd>,
 }
 
 impl Connection {
@@ -66,7 +67,7 @@ impl Connection {
     }
 
     /// Descriptors that arrived so far; the caller owns them.
-    pub fn take_fds(&mut self) -> Vec<OwnedFd> {
+    pub fn take_fds(&mut self) -> Vec<PeerFd> {
         std::mem::take(&mut self.fds)
     }
 
@@ -168,15 +169,17 @@ fn send_from(socket: BorrowedFd<'_>, bytes: &[u8], fd: Option<BorrowedFd<'_>>) -
     )?)
 }
 
-fn receive_into(socket: BorrowedFd<'_>, buffer: &mut [u8], fds: &mut Vec<OwnedFd>) -> io::Result<usize> {
+fn receive_into(socket: BorrowedFd<'_>, buffer: &mut [u8], fds: &mut Vec<PeerFd>) -> io::Result<usize> {
     let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(MAX_FDS))];
     let mut control = RecvAncillaryBuffer::new(&mut space);
     let flags = RecvFlags::DONTWAIT | RecvFlags::CMSG_CLOEXEC;
     let message = rustix::net::recvmsg(socket, &mut [IoSliceMut::new(buffer)], &mut control, flags)?;
     for part in control.drain() {
         if let RecvAncillaryMessage::ScmRights(received) = part {
+            // All are taken out, for what stays behind is closed on this thread.
+            let received: Vec<_> = received.map(PeerFd::new).collect();
             let room = MAX_FDS.saturating_sub(fds.len());
-            fds.extend(received.take(room));
+            fds.extend(received.into_iter().take(room));
         }
     }
     Ok(message.bytes)

@@ -10,8 +10,10 @@ pub mod codec;
 pub mod connection;
 pub mod limits;
 pub mod messages;
+mod peer_fd;
 pub mod server;
 
 pub use client::{Attachment, CancelHandle, Client, ClientError, Fed, Replies};
 pub use connection::{Connection, ConnectionError};
 pub use messages::*;
+pub use peer_fd::PeerFd;

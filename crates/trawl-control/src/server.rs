@@ -1,7 +1,6 @@
 //! The answering side: the listening socket, who may speak, and one request with a deadline.
 
 use std::io;
-use std::os::fd::OwnedFd;
 use std::os::unix::fs::{FileTypeExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -12,6 +11,7 @@ use tokio::time::timeout;
 use crate::codec::{self, CodecError};
 use crate::connection::{Connection, ConnectionError};
 use crate::messages::{ErrorCode, ErrorReply, PROTOCOL_VERSION, Request, RequestBody};
+use crate::peer_fd::PeerFd;
 
 /// A peer must have sent its request within this time.
 pub const REQUEST_DEADLINE: Duration = Duration::from_secs(5);
@@ -211,7 +211,7 @@ fn peer_of(stream: &UnixStream) -> io::Result<Peer> {
 pub async fn receive_request(
     connection: &mut Connection,
     deadline: Duration,
-) -> Result<Option<(RequestBody, Option<OwnedFd>)>, ErrorReply> {
+) -> Result<Option<(RequestBody, Option<PeerFd>)>, ErrorReply> {
     let body = match timeout(deadline, connection.receive_body()).await {
         Err(_) => {
             let limit = deadline.as_secs_f32();

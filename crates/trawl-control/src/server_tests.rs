@@ -1,4 +1,5 @@
 use std::io::{Read, Seek, Write};
+use std::os::fd::AsFd;
 use std::time::Duration;
 
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
@@ -75,7 +76,9 @@ async fn a_capture_carries_its_file_and_a_half_close_still_gets_the_summary() {
             .unwrap()
             .unwrap();
         assert_eq!(request, RequestBody::Capture(capture()));
-        std::fs::File::from(fd.unwrap()).write_all(b"packets").unwrap();
+        std::fs::File::from(fd.unwrap().take())
+            .write_all(b"packets")
+            .unwrap();
         connection.send(&Reply::FilterAccepted).await.unwrap();
         assert!(connection.receive_body().await.unwrap().is_none());
         connection.send(&Reply::Ended(ended())).await.unwrap();
@@ -253,7 +256,6 @@ async fn a_feed_carries_its_namespace_lives_as_long_as_its_guard_and_says_why_it
         assert_eq!(asked.0, RequestBody::Feed(feed()));
         let inode = |fd: std::os::fd::BorrowedFd<'_>| rustix::fs::fstat(fd).unwrap().st_ino;
         let own = std::fs::File::open("/proc/self/ns/net").unwrap();
-        use std::os::fd::AsFd;
         assert_eq!(inode(asked.1.unwrap().as_fd()), inode(own.as_fd()));
         first.send(&Reply::Fed(fed())).await.unwrap();
         assert!(
@@ -318,4 +320,42 @@ async fn a_socket_that_was_bound_and_never_served_goes_with_its_owner() {
     assert!(path.exists());
     drop(bound);
     assert!(!path.exists());
+}
+
+/// A descriptor whose close takes this long: what its peer never reads is still to be sent.
+fn lingering(time: Duration) -> (std::net::TcpStream, std::net::TcpListener) {
+    let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+    let mut stream = std::net::TcpStream::connect(listener.local_addr().unwrap()).unwrap();
+    stream.set_nonblocking(true).unwrap();
+    while stream.write(&[0; 65536]).is_ok() {}
+    stream.set_nonblocking(false).unwrap();
+    rustix::net::sockopt::set_socket_linger(&stream, Some(time)).unwrap();
+    (stream, listener)
+}
+
+#[tokio::test]
+async fn a_descriptor_that_does_not_close_keeps_nobody_waiting() {
+    let linger = Duration::from_secs(4);
+    for body in [RequestBody::Status, RequestBody::Capture(capture())] {
+        let (_dir, path, listener) = socket();
+        let (slow, _never_read) = lingering(linger);
+        let raw = Connection::of_client(UnixStream::connect(&path).await.unwrap());
+        let request = Request { version: 1, body };
+        raw.send_with_fd(&request, slow.as_fd()).await.unwrap();
+        drop(slow);
+        let (mut connection, _) = listener.accept().await.unwrap();
+        let began = std::time::Instant::now();
+        drop(receive_request(&mut connection, REQUEST_DEADLINE).await);
+        drop(connection);
+        assert!(began.elapsed() < linger / 2, "{:?}", began.elapsed());
+    }
+}
+
+#[test]
+fn a_lingering_descriptor_does_take_its_time_to_close() {
+    let linger = Duration::from_secs(1);
+    let (slow, _never_read) = lingering(linger);
+    let began = std::time::Instant::now();
+    drop(slow);
+    assert!(began.elapsed() >= linger, "{:?}", began.elapsed());
 }

@@ -56,7 +56,7 @@ pub(super) fn serve(socket: &Path, scenario: Scenario) {
                 }
                 RequestBody::Capture(capture) => {
                     captures += 1;
-                    let file = File::from(connection.take_fds().remove(0));
+                    let file = File::from(connection.take_fds().remove(0).take());
                     play(&scenario, captures, capture, file, connection).await;
                 }
                 _ => panic!("the runner only asks for status and captures"),
