@@ -50,7 +50,8 @@ async fn a_recording_by_the_daemon_begins_with_what_it_had_held_before_anybody_a
             numbers.len()
         );
         assert!(
-            said.contains("before the trigger, not 60.0 s") && said.contains("serve --history"),
+            said.contains("before the trigger, not 60.0 s")
+                && said.contains("had not listened there for longer"),
             "{said}"
         );
         assert!(said.contains("seen 600 = matched 600 + filtered 0"), "{said}");

@@ -50,8 +50,10 @@ impl Output {
             return false;
         }
         let mut slices: Vec<_> = parts.map(IoSlice::new).collect();
+        // What fails to be written must not be in the hash.
+        let mut hash = self.hash.clone();
         for slice in &slices {
-            self.hash.update(&slice[..]);
+            hash.update(&slice[..]);
         }
         let length: usize = slices.iter().map(|s| s.len()).sum();
         if let Err(e) = write_all(&mut self.file, &mut slices) {
@@ -62,11 +64,12 @@ impl Output {
             let _ = self.file.set_len(self.good);
             return false;
         }
+        self.hash = hash;
         self.good += length as u64;
         true
     }
 
-    /// Lower-case hex of the SHA-256 of the whole file; nothing is vouched for after a failure but what was good.
+    /// Lower-case hex of the SHA-256 of what is in the file for certain.
     pub fn finish(self) -> String {
         let hash = self.hash.finalize();
         hash.iter().map(|b| format!("{b:02x}")).collect()
@@ -139,5 +142,18 @@ mod tests {
         let wanted = Sha256::digest(&bytes);
         let wanted: String = wanted.iter().map(|b| format!("{b:02x}")).collect();
         assert_eq!(output.finish(), wanted);
+    }
+
+    #[test]
+    fn what_could_not_be_written_is_not_in_the_hash() {
+        let full = File::options().write(true).open("/dev/full").unwrap();
+        let mut output = Output::new(full);
+        assert!(!output.put(b"no room for this"));
+        assert!(output.failure().unwrap().contains("after 0 bytes"));
+        assert!(!output.put(b"nor for more"));
+        assert_eq!(output.length(), 0);
+        let nothing = Sha256::digest(b"");
+        let nothing: String = nothing.iter().map(|b| format!("{b:02x}")).collect();
+        assert_eq!(output.finish(), nothing);
     }
 }
