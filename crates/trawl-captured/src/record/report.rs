@@ -60,7 +60,9 @@ pub(super) fn print(args: &RecordArgs, outcome: &Outcome) {
     let ended = &outcome.ended;
     let why = match ended.stop_reason {
         StopReason::Duration => "the duration is over",
-        StopReason::Size => "the next packet would not have fitted into --max-size",
+        StopReason::Size => {
+            "the next packet would not have fitted into --max-size; it counts as lost by the writer"
+        }
         StopReason::Cancelled => "it was interrupted; the file is finished",
         StopReason::Error => ended.message.as_deref().unwrap_or("of an error"),
     };
