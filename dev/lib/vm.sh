@@ -11,6 +11,7 @@ VM_MODULES=(net/core/failover drivers/net/net_failover drivers/net/virtio_net
 # debian_mirror: where this machine has its Debian packages from.
 debian_mirror() {
   local site
+  # shellcheck disable=SC2016 # these are the words of apt
   site=$(apt-get indextargets --format '$(ORIGIN) $(LABEL) $(SITE)' 'Created-By: Packages' | sed -n 's/^Debian Debian //p' | head -n 1)
   [ -n "$site" ] || die "apt has no source of Debian's packages; add one to /etc/apt/sources.list and run 'apt-get update'"
   echo "$site"
