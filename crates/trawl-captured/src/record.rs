@@ -49,7 +49,7 @@ pub(crate) fn prepare(args: RecordArgs) -> anyhow::Result<Prepared> {
         tell!("warning: {warning}");
     }
     let mut options = OpenOptions::new();
-    let file = options.read(true).write(true).create_new(true).open(&args.output);
+    let file = options.write(true).create_new(true).open(&args.output);
     let file = file.with_context(|| {
         format!(
             "cannot create {}; its directory must exist and be writable",
