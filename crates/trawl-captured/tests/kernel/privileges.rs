@@ -2,7 +2,7 @@
 
 use std::process::Command;
 
-use crate::record::start_recording;
+use crate::record::{Recording, start_recording};
 use crate::world::*;
 
 /// NET_ADMIN, NET_RAW, IPC_LOCK, BPF.
@@ -91,10 +91,9 @@ fn world_for_users() -> World {
     world
 }
 
-#[test]
-fn a_user_with_the_four_capabilities_records_and_without_one_is_told_which() {
-    let world = world_for_users();
-    let mut command = as_user(&world, &NAMES);
+/// A recording of a second into this file, by a user with these capabilities.
+fn record_as_user(world: &World, capabilities: &[&str], file: &str) -> Recording {
+    let mut command = as_user(world, capabilities);
     command.args([
         "record",
         "--alone",
@@ -103,9 +102,15 @@ fn a_user_with_the_four_capabilities_records_and_without_one_is_told_which() {
         "--duration",
         "1s",
         "-o",
-        "f",
+        file,
     ]);
-    let recording = start_recording(&world, command);
+    start_recording(world, command)
+}
+
+#[test]
+fn a_user_with_the_four_capabilities_records_and_without_one_is_told_which() {
+    let world = world_for_users();
+    let recording = record_as_user(&world, &NAMES, "f");
     recording.wait_for("recording near0");
     world.injector(FAR).send(&frame(1, 53, 100)).unwrap();
     let (code, said) = recording.finish();
@@ -113,18 +118,7 @@ fn a_user_with_the_four_capabilities_records_and_without_one_is_told_which() {
     assert_eq!(packets_of(&world.path("f")).len(), 1);
     for missing in NAMES {
         let rest: Vec<_> = NAMES.into_iter().filter(|n| *n != missing).collect();
-        let mut command = as_user(&world, &rest);
-        command.args([
-            "record",
-            "--alone",
-            "--interface",
-            NEAR,
-            "--duration",
-            "1s",
-            "-o",
-            "g",
-        ]);
-        let (code, said) = start_recording(&world, command).finish();
+        let (code, said) = record_as_user(&world, &rest, "g").finish();
         let name = format!("this process lacks CAP_{}", missing.to_uppercase());
         assert_eq!(code, Some(1), "{missing}: {said}");
         assert!(said.contains(&name), "{missing}: {said}");

@@ -186,10 +186,7 @@ async fn a_capture_about_an_event_tells_the_runner_when_that_was_and_how_far_bef
     world
         .until("about", "a Job", |s| s.runner_job_ref.is_some())
         .await;
-    let made = world.jobs().get(&capture_objects_name(&uid)).await.unwrap();
-    let pod = made.spec.unwrap().template.spec.unwrap();
-    let arguments = pod.containers[0].args.as_ref().unwrap();
-    let spec: RunnerSpec = serde_json::from_str(&arguments[1]).unwrap();
+    let spec = world.runner_spec(&uid).await;
     assert_eq!(
         (spec.trigger_ns, spec.pre_trigger_ms),
         (Some(1_796_032_800_000_000_000), 5_000)

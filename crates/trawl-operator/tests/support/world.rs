@@ -19,7 +19,7 @@ use trawl_api::{CaptureJob, CaptureJobStatus, JobPhase, NetworkTap, NetworkTapSt
 use trawl_artifact::keys::{capture_key, manifest_key};
 use trawl_artifact::manifest::Manifest;
 use trawl_config::installation::Installation;
-use trawl_config::pods::tap_objects_name;
+use trawl_config::pods::{RunnerSpec, capture_objects_name, tap_objects_name};
 use trawl_kube::apply::{apply, apply_status};
 use trawl_kube::health::Readiness;
 use trawl_lifecycle::limits::Limits;
@@ -260,6 +260,18 @@ impl World {
             .create(&PostParams::default(), &job)
             .await
             .expect("the capture is accepted")
+    }
+
+    /// What the Job of this capture tells its runner.
+    pub async fn runner_spec(&self, uid: &str) -> RunnerSpec {
+        let made = self
+            .jobs()
+            .get(&capture_objects_name(uid))
+            .await
+            .expect("the Job");
+        let pod = made.spec.and_then(|job| job.template.spec).expect("a pod");
+        let arguments = pod.containers[0].args.as_ref().expect("arguments");
+        serde_json::from_str(&arguments[1]).expect("a runner's instructions")
     }
 
     pub async fn until(

@@ -12,13 +12,7 @@ async fn the_size_bound_is_never_exceeded_and_the_next_packet_would_not_have_fit
     let job = start(&line, &request(&line, Some(FILTER), "60s", "1Mi")).await?;
     let size = 1400;
     Sender::open(&line.mirror_peer)?.send_numbered(0..2000, PORT, size, Duration::from_micros(100))?;
-    let job = finish(&line, &job).await?;
-    assert_eq!(
-        objects::phase(&job),
-        Some(JobPhase::Completed),
-        "{:?}",
-        job.status
-    );
+    let job = complete(&line, &job).await?;
     let result = job
         .status
         .as_ref()
@@ -83,13 +77,7 @@ async fn snaplen_keeps_the_first_bytes_of_each_packet() -> Result<()> {
     request.snaplen = 64;
     let job = start(&line, &request).await?;
     Sender::open(&line.mirror_peer)?.send_numbered(0..50, PORT, 500, Duration::from_millis(1))?;
-    let job = finish(&line, &job).await?;
-    assert_eq!(
-        objects::phase(&job),
-        Some(JobPhase::Completed),
-        "{:?}",
-        job.status
-    );
+    let job = complete(&line, &job).await?;
     let dir = tempfile::tempdir()?;
     let file = fetch(&line, &job, dir.path()).await?;
     let packets = files::packets(&file)?;

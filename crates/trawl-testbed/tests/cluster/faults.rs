@@ -172,13 +172,7 @@ async fn a_store_that_stops_answering_and_comes_back_delays_the_job_and_loses_no
         "a job ended while its store could not be asked: {:?}",
         during.status
     );
-    let job = finish(&line, &job).await?;
-    assert_eq!(
-        objects::phase(&job),
-        Some(JobPhase::Completed),
-        "{:?}",
-        job.status
-    );
+    let job = complete(&line, &job).await?;
     assert_eq!(job.status.as_ref().and_then(|s| s.packet_count), Some(30));
     objects::delete_job(&line.client, &job).await?;
     store_holds_nothing_of(&job)
@@ -240,13 +234,7 @@ async fn a_file_damaged_after_completion_is_refused_by_the_download() -> Result<
     let line = line().await?;
     let job = start(&line, &request(&line, Some(FILTER), "2s", "1Mi")).await?;
     send_pairs(&line, 30, 100)?;
-    let job = finish(&line, &job).await?;
-    assert_eq!(
-        objects::phase(&job),
-        Some(JobPhase::Completed),
-        "{:?}",
-        job.status
-    );
+    let job = complete(&line, &job).await?;
     damage(&job)?;
     let dir = tempfile::tempdir()?;
     let out = dir.path().join("x.pcapng");

@@ -2,7 +2,6 @@ use std::{net::UdpSocket, time::Duration};
 
 use anyhow::{Context, Result};
 use kube::ResourceExt;
-use trawl_api::JobPhase;
 use trawl_testbed::line::var;
 use trawl_testbed::{files, objects, traffic::Sender};
 
@@ -14,13 +13,7 @@ async fn a_capture_job_becomes_a_verified_file_in_hand_that_holds_the_filtered_p
     let line = line().await?;
     let job = start(&line, &request(&line, Some(FILTER), "5s", "50Mi")).await?;
     send_pairs(&line, 500, 300)?;
-    let job = finish(&line, &job).await?;
-    assert_eq!(
-        objects::phase(&job),
-        Some(JobPhase::Completed),
-        "{:?}",
-        job.status
-    );
+    let job = complete(&line, &job).await?;
     assert!(
         job.annotations()
             .contains_key(trawl_api::names::REQUESTER_ANNOTATION),
@@ -76,13 +69,7 @@ async fn a_capture_of_the_seconds_before_holds_packets_sent_before_anybody_asked
     request.pre_trigger = Some("1m");
     let job = start(&line, &request).await?;
     Sender::open(&line.mirror_peer)?.send_numbered(300..400, PORT, 200, Duration::ZERO)?;
-    let job = finish(&line, &job).await?;
-    assert_eq!(
-        objects::phase(&job),
-        Some(JobPhase::Completed),
-        "{:?}",
-        job.status
-    );
+    let job = complete(&line, &job).await?;
     let dir = tempfile::tempdir()?;
     let file = fetch(&line, &job, dir.path()).await?;
     files::wireshark_accepts(&file)?;
@@ -101,13 +88,7 @@ async fn a_capture_of_the_seconds_before_holds_packets_sent_before_anybody_asked
 async fn a_capture_that_saw_no_packet_is_a_valid_file_and_says_zero() -> Result<()> {
     let line = line().await?;
     let job = start(&line, &request(&line, Some("udp dst port 9"), "2s", "1Mi")).await?;
-    let job = finish(&line, &job).await?;
-    assert_eq!(
-        objects::phase(&job),
-        Some(JobPhase::Completed),
-        "{:?}",
-        job.status
-    );
+    let job = complete(&line, &job).await?;
     assert_eq!(job.status.as_ref().and_then(|s| s.packet_count), Some(0));
     let dir = tempfile::tempdir()?;
     let file = fetch(&line, &job, dir.path()).await?;
@@ -161,13 +142,7 @@ async fn a_nodes_own_interface_is_captured_by_af_packet_and_the_node_stays_reach
     for n in 0..25u64 {
         socket.send_to(&n.to_be_bytes(), (node.0.as_str(), node.1))?;
     }
-    let job = finish(&line, &job).await?;
-    assert_eq!(
-        objects::phase(&job),
-        Some(JobPhase::Completed),
-        "{:?}",
-        job.status
-    );
+    let job = complete(&line, &job).await?;
     assert_eq!(job.status.as_ref().and_then(|s| s.packet_count), Some(25));
     assert_eq!(
         job.status.as_ref().and_then(|s| s.resolved_interface.as_deref()),

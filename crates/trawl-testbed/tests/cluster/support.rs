@@ -12,7 +12,7 @@ use kube::{
 };
 use serde_json::json;
 use tokio::{io::AsyncWriteExt, process::Command};
-use trawl_api::{CaptureJob, NetworkTap};
+use trawl_api::{CaptureJob, JobPhase, NetworkTap};
 use trawl_testbed::{
     line::{Line, var},
     objects::{self, JobRequest, NAMESPACE, wait_until},
@@ -79,6 +79,18 @@ pub async fn finish(line: &Line, job: &CaptureJob) -> Result<CaptureJob> {
         objects::is_terminal,
     )
     .await
+}
+
+/// Waits for the end of a job, which must be a good one.
+pub async fn complete(line: &Line, job: &CaptureJob) -> Result<CaptureJob> {
+    let job = finish(line, job).await?;
+    assert_eq!(
+        objects::phase(&job),
+        Some(JobPhase::Completed),
+        "{:?}",
+        job.status
+    );
+    Ok(job)
 }
 
 /// Sends `count` numbered frames to [`PORT`], each followed by one that the filter must leave out.

@@ -1,7 +1,6 @@
 //! The controllers work behind the webhooks as they do without them.
 
 use trawl_audit::Action;
-use trawl_config::pods::RunnerSpec;
 
 use crate::support::hooks::Hooks;
 use crate::support::prelude::*;
@@ -16,10 +15,7 @@ async fn a_capture_completes_and_goes_away_behind_the_webhooks_and_only_what_peo
     world
         .until("hooked", "a Job", |s| s.runner_job_ref.is_some())
         .await;
-    let made = world.jobs().get(&capture_objects_name(&uid)).await.unwrap();
-    let pod = made.spec.unwrap().template.spec.unwrap();
-    let arguments = pod.containers[0].args.as_ref().unwrap();
-    let spec: RunnerSpec = serde_json::from_str(&arguments[1]).unwrap();
+    let spec = world.runner_spec(&uid).await;
     assert_eq!(
         spec.requester.as_deref(),
         Some("admin"),
